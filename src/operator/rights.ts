@@ -384,7 +384,7 @@ export interface Access {
   readonly group: string;
   /** The resource with its subresource, as in `pods/eviction`. */
   readonly resource: string;
-  /** Absent: the request is cluster-wide. */
+  /** The namespace of the request. Undefined: the request is cluster-wide. */
   readonly namespace: string | undefined;
   readonly name: string | undefined;
 }

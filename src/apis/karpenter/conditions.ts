@@ -38,7 +38,7 @@ export interface Conditioned extends KubeObject {
 export interface ConditionChange {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
-  /** Absent: the type is used, because schemas require a reason. */
+  /** The reason. Absent: the type is used, because schemas require a reason. */
   readonly reason?: string;
   readonly message?: string;
 }

@@ -21,7 +21,10 @@ import type { Fleet } from "./fleet.ts";
 import type { Model } from "./model.ts";
 
 export interface WorkloadCost {
-  /** Empty, like `kind` and `name`, for the cost of nodes whose pods request nothing. */
+  /**
+   * The namespace of the workload. It is empty, like `kind` and `name`, for the cost of nodes whose pods request
+   * nothing.
+   */
   readonly namespace: string;
   readonly kind: string;
   readonly name: string;
@@ -32,7 +35,7 @@ export interface WorkloadCost {
 }
 
 export interface Costs {
-  /** Sorted by cost, the largest first. The sum is the price of all nodes whose price is known. */
+  /** The cost of each workload, the largest first. The sum is the price of all nodes whose price is known. */
   readonly workloads: readonly WorkloadCost[];
   /** The requests of all pods on Karpenter's nodes, without DaemonSet pods. */
   readonly demand: Resources;

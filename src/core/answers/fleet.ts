@@ -52,7 +52,7 @@ export interface FleetNode {
   /** The sum of the requests of the node's pods. */
   readonly requested: Resources;
   readonly pods: number;
-  /** Absent: the NodePool does not offer this instance type, so its price is not known. */
+  /** The price of the node. Absent: the NodePool does not offer this instance type, so its price is not known. */
   readonly priceMicroUsdPerHour?: number;
   /** The first reason why the node is not disrupted. Absent: there is none, or the node is not Karpenter's. */
   readonly held?: string;
@@ -96,9 +96,9 @@ export interface Waiting {
 export interface Fleet {
   /** The time of this state, as RFC 3339. */
   readonly at: string;
-  /** Sorted by name. */
+  /** All nodes, sorted by name. */
   readonly nodes: readonly FleetNode[];
-  /** Sorted by name. */
+  /** All pools, sorted by name. */
   readonly pools: readonly FleetPool[];
   /** Groups with the most pods first. */
   readonly waiting: readonly Waiting[];

@@ -48,13 +48,16 @@ export interface LaunchChoice {
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
-  /** 0: the pool no longer offers this instance type. */
+  /** The price of the node's instance type. 0: the pool no longer offers this type. */
   readonly priceMicroUsdPerHour: number;
   /** How many instance types the claim requested. */
   readonly askedFor: number;
   /** The number of cheaper types of the pool, by the reason that ruled them out. */
   readonly cheaper: Readonly<Partial<Record<RuledOutBy, number>>>;
-  /** At most five cheaper types, in the order of {@link TELLING}; within each reason, the most expensive first. */
+  /**
+   * At most five cheaper types. They are sorted by reason in the order of {@link TELLING}, then by price, the most
+   * expensive first.
+   */
   readonly nearest: readonly CheaperType[];
 }
 

@@ -55,9 +55,9 @@ export interface Change {
 /** The move of one pod to another node. */
 export interface Move {
   readonly pod: string;
-  /** Absent: the pod was pending. */
+  /** The node that the pod leaves. Absent: the pod was pending. */
   readonly from?: string;
-  /** Absent: the pod has no place. */
+  /** The node to which the pod moves. Absent: the pod has no place. */
   readonly to?: string;
 }
 

@@ -19,7 +19,10 @@ export interface MoveAnswer {
   readonly nodes: readonly string[];
   readonly pods: number;
   readonly savesMicroUsdPerHour: number;
-  /** Absent: some of the new nodes do not exist yet, or no longer exist. */
+  /**
+   * What the command really saves, by the prices of the launched nodes. Absent: some of the new nodes do not exist yet,
+   * or no longer exist.
+   */
   readonly realisedMicroUsdPerHour?: number;
 }
 

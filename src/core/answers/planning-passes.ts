@@ -27,7 +27,10 @@ export interface PlayedPasses<T extends SchedulingResult = SchedulingResult> {
   readonly result: T;
   /** How many passes placed pods. 1 if none did. */
   readonly passes: number;
-  /** False: after {@link MOST_PASSES} passes, the last one still placed pods and left others pending. */
+  /**
+   * Whether further passes would change nothing. False: after {@link MOST_PASSES} passes, the last one still placed
+   * pods and left others pending.
+   */
   readonly isSettled: boolean;
 }
 

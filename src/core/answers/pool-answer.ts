@@ -35,7 +35,7 @@ export interface PoolAnswer {
   readonly brake?: BrakeAnswer;
   readonly nodes: { readonly total: number; readonly leaving: number; readonly wanted?: number };
   readonly priceMicroUsdPerHour: number;
-  /** Sorted by resource. Amounts are Kubernetes quantities. */
+  /** The limits, sorted by resource. Amounts are Kubernetes quantities. */
   readonly limits: readonly {
     readonly resource: string;
     readonly used: string;

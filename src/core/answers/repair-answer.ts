@@ -20,7 +20,7 @@ import type { Owned } from "./owned-node.ts";
 export interface Repairs {
   readonly policies: readonly RepairPolicy[];
   readonly isOn: boolean;
-  /** True: broken nodes are deleted immediately, without regard to budgets. */
+  /** Whether broken nodes are deleted immediately, without regard to budgets. */
   readonly isLegacy: boolean;
 }
 

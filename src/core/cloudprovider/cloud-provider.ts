@@ -20,8 +20,8 @@ export type EndImpaired = (
 ) => Promise<boolean>;
 
 /**
- * Claims have the hub's v1 shape, whatever their API version is (apis/hub/claim.ts). `kind` and `apiVersion` still tell
- * a Machine from a NodeClaim.
+ * Claims have the v1 form, whatever their API version is (apis/hub/claim.ts). Only `kind` and `apiVersion` show whether
+ * a claim is stored as a Machine or as a NodeClaim.
  */
 export interface CloudProvider {
   readonly name: string;

@@ -10,11 +10,11 @@ export interface Offering {
   readonly zone: string;
   readonly capacityType: CapacityType;
   readonly priceMicroUsd: number;
-  /** False while the cloud has no capacity for this offering, as known from capacity errors and interruptions. */
+  /** Whether the cloud has capacity for this offering, as known from capacity errors and interruptions. */
   readonly available: boolean;
   /** Why the offering is not available, in words for users. Absent: the cloud has no capacity for it. */
   readonly unavailableBecause?: string;
-  /** Set if the offering is unavailable only because the cloud reports no price. A NodeOverlay may set one. */
+  /** Whether the offering is unavailable only because the cloud reports no price. A NodeOverlay may set a price. */
   readonly isUnpriced?: true;
   /** More labels that only this offering defines (zone id, reservation id). */
   readonly labels?: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export interface Offering {
   readonly capacityOverride?: Resources;
   /** Overhead of an instance from this offering that differs from the type's overhead. */
   readonly overheadOverride?: Resources;
-  /** Set if a NodeOverlay has set the price. */
+  /** Whether a NodeOverlay has set the price. */
   readonly isPriceOverlaid?: true;
 }
 
@@ -48,7 +48,7 @@ export interface InstanceType {
    * credits. Absent: there are none.
    */
   readonly baseline?: Resources;
-  /** Set if a NodeOverlay has set part of the capacity. */
+  /** Whether a NodeOverlay has set part of the capacity. */
   readonly isCapacityOverlaid?: true;
   /**
    * For each CSI driver: how many volumes pods can attach on a node of this type. A driver that is absent: not known.

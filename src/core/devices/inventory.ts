@@ -13,11 +13,11 @@ import { EVERYWHERE, type Reach, reachOf } from "./reach.ts";
 export interface DevicePool {
   readonly driver: string;
   readonly name: string;
-  /** All slices of the highest generation are there. Devices of other pools are not picked one by one. */
-  readonly isComplete: boolean;
   /** Whether all slices of the highest generation exist. If not, devices of the pool are not used. */
-  readonly slices: readonly (readonly Reach[])[];
+  readonly isComplete: boolean;
   /** For each slice: the nodes that can use its devices, as alternatives. */
+  readonly slices: readonly (readonly Reach[])[];
+  /** Whether all slices can be used by the same nodes. */
   readonly isAlike: boolean;
   /** For each counter set and counter: the amount of the whole pool. */
   readonly counters: ReadonlyMap<string, Counters>;
@@ -32,7 +32,9 @@ export interface DevicePool {
 }
 
 export interface PooledDevice {
-  /** Unique among the devices of one search. Devices with lower ids are tried first. */
+  /**
+   * The number of the device. It is unique among the devices of one search. Devices with lower numbers are tried first.
+   */
   readonly id: number;
   readonly pool: DevicePool;
   readonly device: Device;

@@ -13,7 +13,7 @@ export interface Mismatch {
   readonly step: MatchStep;
   /** The expression or value that caused the failure. */
   readonly text: string;
-  /** Set if the selector cannot be evaluated for the device. Kubernetes then fails the whole claim. */
+  /** Whether the selector cannot be evaluated for the device. Kubernetes then fails the whole claim. */
   readonly isError?: true;
 }
 

@@ -42,7 +42,7 @@ interface RequestVerdict {
 /** The explanation by {@link verdictOf}. */
 export interface Verdict {
   readonly text: string;
-  /** Larger for nodes whose devices pass more steps. */
+  /** How near the node is to having the devices. The number is larger for nodes whose devices pass more steps. */
   readonly nearness: number;
 }
 

@@ -30,7 +30,7 @@ export interface PoolAllowance extends Share {
 
 export interface AllowancesInput {
   readonly pools: readonly Pool[];
-  /** Sorted by name. */
+  /** All nodes, sorted by name. */
   readonly nodes: readonly NodeView[];
   /** An earlier list of nodes, see `before` of {@link countNodes}. */
   readonly nodesBefore?: readonly NodeView[] | undefined;

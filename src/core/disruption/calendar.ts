@@ -144,7 +144,7 @@ function* changesOf(budgets: readonly Budget[], nowMs: number): Generator<number
 
 /** The content of a pool's condition DisruptionAllowed. */
 export interface BudgetStanding {
-  /** Undefined: budgets and pauses allow every reason now. */
+  /** Which reasons are not allowed, and why. Undefined: budgets and pauses allow every reason now. */
   readonly held:
     | {
         /** `True`: some reasons are allowed, others are not. */

@@ -51,7 +51,7 @@ export interface Candidate {
   readonly claim: NodeClaim;
   readonly generation: Generation;
   readonly pool: Pool;
-  /** Undefined: the pool no longer offers this instance type. */
+  /** The node's instance type. Undefined: the pool no longer offers it. */
   readonly instanceType: InstanceType | undefined;
   readonly zone: string;
   readonly capacityType: string;
@@ -123,7 +123,7 @@ export interface CandidatesInput {
   readonly paused?: (pool: Pool) => Block | undefined;
   /** Whether the pod is moved without downtime. Then its PodDisruptionBudget does not block the node. */
   readonly movesFirst?: (pod: Pod) => boolean;
-  /** Absent: no node waits for pods. */
+  /** The nodes that wait for pods. Absent: there are none. */
   readonly awaiting?: Awaiting;
   /** Seats of pods that do not run on their planned node yet. Absent: no seats are known. */
   readonly seats?: RoomSeats | undefined;
@@ -181,7 +181,7 @@ function patientOf(
 export interface OwnedNode {
   readonly node: NodeView;
   readonly claim: NodeClaim;
-  /** Undefined: the pool is gone. */
+  /** The pool of the node. Undefined: the pool no longer exists. */
   readonly pool: Pool | undefined;
 }
 

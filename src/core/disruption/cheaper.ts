@@ -205,7 +205,7 @@ function isOffered({ instanceTypes }: PlannedClaim, terms: PricedTerms): boolean
 interface PricedTerms {
   readonly requirements: Requirements;
   readonly specs: PlannedClaim["requirements"];
-  /** Undefined: no offering of the type satisfies the requirements. */
+  /** The cheapest offering of the type that satisfies the requirements. Undefined: none does. */
   readonly cheapest: (type: InstanceType) => Offering | undefined;
   readonly worstMicroUsd: (type: InstanceType) => number;
 }

@@ -23,7 +23,7 @@ export type CommandReason = DisruptionReason | "Expired";
 export interface BalancedVerdict {
   readonly pool: Pool;
   readonly approved: boolean;
-  /** Absent: the policy is not Balanced. */
+  /** The score of the command under policy Balanced. Absent: the policy is another one. */
   readonly score?: number;
   readonly savingsShare?: number;
   readonly disruptionShare?: number;

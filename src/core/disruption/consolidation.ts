@@ -225,8 +225,8 @@ interface Simulated {
   readonly candidates: readonly Candidate[];
   readonly simulation: Simulation;
   /**
-   * True for repack, which chooses instance types by price. It may use more replacements, also of the types that are
-   * removed.
+   * Whether the plan is by repack, which chooses instance types by price. Its plans may have more replacements, also of
+   * the types that are removed.
    */
   readonly isPacked?: boolean;
 }

@@ -26,7 +26,7 @@ export interface DeletionCostInput {
   readonly nodes: readonly NodeView[];
   /** Candidates for graceful disruption. */
   readonly candidates: readonly Candidate[];
-  /** Keyed by pool id. */
+  /** How many nodes the budgets allow to disrupt for drift, by pool id. */
   readonly drifted: ReadonlyMap<string, Pick<PoolAllowance, "allowed">>;
   readonly underutilized: ReadonlyMap<string, Pick<PoolAllowance, "allowed">>;
 }
@@ -40,7 +40,7 @@ export interface CostChange {
 export interface CostChanges {
   /** The changes by node, in the order in which nodes will be disrupted. Leaving nodes come first. */
   readonly nodes: readonly { readonly node: NodeView; readonly changes: readonly CostChange[] }[];
-  /** True: more nodes need new costs than one pass may change. */
+  /** Whether more nodes need new costs than one pass may change. */
   readonly isCut: boolean;
 }
 

@@ -21,7 +21,7 @@ const FORGOTTEN_AFTER_MS = 60 * 60_000;
 export interface PoolBackoff {
   /** How many commands failed in a row. At least 1. */
   readonly failures: number;
-  /** Always a whole second, because the annotation stores seconds. */
+  /** The end of the back-off. It is always a whole second, because the annotation stores seconds. */
   readonly untilMs: number;
 }
 

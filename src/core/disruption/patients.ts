@@ -37,7 +37,7 @@ export interface Repairing {
   readonly ailment: Ailment;
   /** The longest time that the drain may take. Absent: no limit. */
   readonly graceMs?: number;
-  /** True: a reboot would be the remedy, but the node was rebooted too often lately, so it is replaced. */
+  /** Whether the node is replaced although a reboot would be the remedy, because it was rebooted too often lately. */
   readonly isEscalated: boolean;
 }
 

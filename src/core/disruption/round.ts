@@ -68,11 +68,11 @@ export interface RoundBudgets {
 export interface RoundSettings {
   /** What may replace nodes that are all spot. */
   readonly forSpot: ForSpot;
-  /** Undefined: repack is off. */
+  /** The settings of repack. Undefined: repack is off. */
   readonly repack: Repack | undefined;
   /** Whether one consolidation command may launch several nodes. */
   readonly splits: boolean;
-  /** Undefined: node repair is off. */
+  /** The rules of node repair. Undefined: node repair is off. */
   readonly repair?: RepairRules | undefined;
   /** The methods whose nodes may be removed before they are replaced. */
   readonly terminateFirst: TerminateFirst;

@@ -13,7 +13,7 @@ import type { Round } from "./round.ts";
 
 export interface FoundCommands {
   readonly method: Method;
-  /** At least one. */
+  /** The commands that the method found: at least one. */
   readonly commands: readonly Command[];
 }
 

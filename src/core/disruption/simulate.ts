@@ -46,13 +46,13 @@ export interface Simulation {
   readonly unplaced: readonly string[];
   /** The CapacityBuffers (`ns/name`) that would have less room. */
   readonly lostRoom: readonly string[];
-  /** True: no plan can be as cheap as `terms.packed.mostMicroUsd`, so none was made. */
+  /** Whether no plan was made because none can be as cheap as `terms.packed.mostMicroUsd`. */
   readonly gaveUp: boolean;
 }
 
 /** The terms of one simulation. Without any, pods are planned as in provisioning. */
 export interface SimulationTerms extends Pick<Terms, "belowMicroUsd" | "closed"> {
-  /** Set: new nodes are packed by price. Absent: the greedy rules open them. */
+  /** How new nodes are packed by price. Absent: the greedy rules open new nodes. */
   readonly packed?: Packed | undefined;
 }
 

@@ -42,7 +42,10 @@ export interface RolledBack {
   readonly nodes: readonly NodeView[];
   /** Replacements to delete, which have no Node yet. */
   readonly discard: readonly NodeClaim[];
-  /** Absent: a node of the command is being deleted, or the command has no replacement. */
+  /**
+   * The whole command, if none of its nodes is deleted. Absent: a node of the command is deleted or being deleted, or
+   * the command has no replacement.
+   */
   readonly undone?: Undone;
 }
 

@@ -28,7 +28,7 @@ export type RebootResult = "succeeded" | "provider_error" | "recovery_timeout" |
 
 export interface RebootFacts {
   readonly claim: NodeClaim;
-  /** Undefined: the Node is deleted, or was never seen. */
+  /** The Node of the claim. Undefined: the Node is deleted, or was never seen. */
   readonly node: Node | undefined;
   /** How many pods of the node must still be evicted. */
   readonly waiting: number;

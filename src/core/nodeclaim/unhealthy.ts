@@ -40,7 +40,7 @@ export function ailment(
 
 /** The facts about one node that {@link BrokenCount} counts. */
 interface Ward {
-  /** Absent: the node has no pool. */
+  /** The id of the node's pool. Undefined: the node has no pool. */
   readonly poolId: string | undefined;
   readonly isBroken: boolean;
 }

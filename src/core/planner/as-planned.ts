@@ -13,7 +13,7 @@ import { typesFor } from "./packing/place-packed.ts";
 
 /** What a repeated plan has lost so far. A caller that cannot use a plan without all planned nodes stops early. */
 interface Kept {
-  /** Set once a pod did not fit on its planned node. No further pod is placed then. */
+  /** Whether a pod did not fit on its planned node. If so, no further pod is placed. */
   isLost: boolean;
   /** The number of preferences that pods gave up. */
   preferencesGivenUp: number;

@@ -25,9 +25,12 @@ export class Contest {
    * batches.
    */
   readonly #onlyMistakes: boolean;
-  /** Set while the greedy source races against the packing source. Absent: there is no race. */
+  /** The race between the greedy source and the packing source. Absent: there is no race now. */
   race?: Race | undefined;
-  /** Set once no plan can save enough over the best one. No further source or improvement is run then. */
+  /**
+   * Whether the search is over because no plan can save enough over the best one. If so, no further source or
+   * improvement is run.
+   */
   isSettled = false;
   #best: SchedulingResult | undefined;
   #beaten: SchedulingResult | undefined;

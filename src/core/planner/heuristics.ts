@@ -58,9 +58,9 @@ export const HEURISTICS: readonly Heuristic[] = [
   ...(Object.keys(PACKING_STEPS) as PackingStep[]),
 ];
 
-/** Leaves parts of the planner out, for the benchmark of heuristics. */
+/** Which parts of the planner are left out. Only the benchmark of heuristics leaves parts out. */
 export interface WithoutHeuristics {
-  /** Absent: every part is used. */
+  /** The parts that are left out. Absent: every part is used. */
   readonly without?: ReadonlySet<Heuristic>;
 }
 

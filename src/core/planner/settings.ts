@@ -106,7 +106,7 @@ export const MOST_LENT_WORK = 10_000_000;
 // Even patterns
 
 /**
- * Consider the bins that would hold all items. One pattern is used for at most one part in this many of them; then
+ * The number of bins that all items would need is divided by this. At most so many bins in a row get one pattern; then
  * shares are computed again. Not measured.
  */
 export const PARTS_OF_EVEN_BINS = 8;

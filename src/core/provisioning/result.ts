@@ -37,8 +37,8 @@ export interface PlannedClaim {
   /** DRA drivers whose devices the node will publish and its pods claim. Sorted. Absent: none. */
   readonly deviceDrivers?: readonly string[];
   /**
-   * Set if pods of other new nodes would also fit here, but these pods would not fit there. So kube-scheduler should
-   * fill the other nodes first.
+   * Whether pods of other new nodes would also fit here, while these pods would not fit there. If so, kube-scheduler
+   * should fill the other nodes first.
    */
   readonly fillsLast?: true;
 }
@@ -55,7 +55,7 @@ export interface PoolRejection {
   readonly rejected: Readonly<Partial<Record<RejectionReason, number>>>;
   /** Reasons why other required terms of the pod failed. The message is about the term that passed the most stages. */
   readonly otherwise?: readonly RejectionReason[];
-  /** Set if the pod could be placed into a reservation that other planned nodes hold. */
+  /** Whether the pod could be placed into a reservation that other planned nodes hold. */
   readonly promised?: true;
 }
 
@@ -77,7 +77,7 @@ export interface NodesRefusal {
   readonly reason: RejectionReason;
   /** In words: what the nodes lack, or which rule keeps the pod away. */
   readonly says: string;
-  /** Names, sorted. */
+  /** Names of the nodes, sorted. */
   readonly nodes: readonly string[];
 }
 
@@ -88,9 +88,12 @@ export interface UnschedulablePod {
   readonly pools: readonly PoolRejection[];
   /** The refusals of existing nodes, the most frequent reason first. Only for the pod that the input asks about. */
   readonly nodes?: readonly NodesRefusal[];
-  /** Set if the pod was refused before planning, for example because of an invalid selector. No pool was checked. */
+  /**
+   * Whether the pod was refused before planning, for example because of an invalid selector. If so, no pool was
+   * checked.
+   */
   readonly ignored?: true;
-  /** Set if the pod waits for reservations that other planned nodes hold. This is no failure: a later pass decides. */
+  /** Whether the pod waits for reservations that other planned nodes hold. This is no failure: a later pass decides. */
   readonly deferred?: true;
 }
 

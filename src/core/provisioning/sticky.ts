@@ -133,8 +133,8 @@ function isOpen({ items, done }: Line): boolean {
 }
 
 /**
- * The node is lost for the first pod of the line. If the pods have no volumes they are equal, so it is lost for all of
- * them.
+ * Gives up the planned node for the first pod of the line. Pods without volumes are equal, so it is then given up for
+ * the whole line.
  */
 function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   const { podClass, items, target, node } = line;

@@ -10,7 +10,7 @@ export type ViewName = "pods" | "nodes" | "claims" | "pools";
 export interface Act {
   /** The object that is deleted or terminated. */
   readonly what: string;
-  /** What happens to the object, if it is not deleted or terminated: "rebooted". */
+  /** The participle for messages, such as "rebooted". Absent: it is "deleted" or "terminated". */
   readonly done?: string;
   /** The reason, as used in the text "delete NodeClaim: <why>". */
   readonly why: string;
@@ -20,7 +20,9 @@ export interface Act {
   readonly views: readonly ViewName[];
   /** What is read from the API server or the cloud right before the act. */
   readonly proof: string;
-  /** Whether the act depends on the time of day. If so, the clocks of this machine and of the API server must agree. */
+  /**
+   * Whether the act depends on the time of day. If so, the clock of this process and that of the API server must agree.
+   */
   readonly byClock: boolean;
   /** Whether the act counts against the brake. It does not if the cloud says that the instance is terminated. */
   readonly braked: boolean;

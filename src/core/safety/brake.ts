@@ -30,7 +30,7 @@ export interface Counted {
 export class Brake {
   readonly #limit: BrakeLimit;
   readonly #listeners = new Set<() => void>();
-  /** The terminations within the window: each machine, and when it was terminated. */
+  /** The terminations within the window: the key of each counted instance, and when it was terminated. */
   #ended = new Map<string, number>();
   #sinceMs: number | undefined;
   /** The names of objects that the brake has stopped. */
@@ -46,8 +46,8 @@ export class Brake {
   }
 
   /**
-   * Whether the object may be terminated. If so, it is counted. False: the brake is on. Several objects of one machine
-   * count once. Without a `machine`, the name is used to count.
+   * Whether the object may be terminated. If so, it is counted. False: the brake is on. Several objects with the same
+   * key `machine` count once. Without a `machine`, the name is the key.
    */
   take(one: string | Counted, nowMs: number, fleet: number): boolean {
     const { name, machine } = typeof one === "string" ? { name: one, machine: one } : one;
@@ -56,7 +56,7 @@ export class Brake {
       return false;
     }
     this.#forgetOld(nowMs);
-    // The machine is counted already: the same act is tried again, or the Node is deleted after its claim.
+    // The instance is counted already: the same act is tried again, or the Node is deleted after its claim.
     if (this.#ended.has(machine)) return true;
     if (this.#ended.size < this.most(fleet)) {
       this.#ended.set(machine, nowMs);

@@ -14,7 +14,7 @@ const CLOCKS_APART_MS = 5 * 60_000;
 export interface EndFacts {
   /** The mirrors on which the act depends and that are not up to date. */
   readonly staleViews: readonly ViewName[];
-  /** The time of this machine's clock minus that of the API server's. Undefined: not known. */
+  /** The time of this process's clock minus that of the API server's. Undefined: not known. */
   readonly clockSkewMs: number | undefined;
   /** Whether the cloud says that the instance is terminated. */
   readonly isProvenGone: boolean;

@@ -25,7 +25,7 @@ export function clearBit(bits: Bits, index: number): void {
   bits[index >>> 5] = (bits[index >>> 5] as number) & ~(1 << (index & 31));
 }
 
-/** True if the number is in the set. */
+/** Whether the number is in the set. */
 export function hasBit(bits: Bits, index: number): boolean {
   return ((bits[index >>> 5] as number) & (1 << (index & 31))) !== 0;
 }
@@ -83,7 +83,7 @@ export function equalBits(a: Bits, b: Bits): boolean {
   return a.length === b.length;
 }
 
-/** True if no number is in the set. */
+/** Whether the set is empty. */
 export function isEmptyBits(bits: Bits): boolean {
   for (let word = 0; word < bits.length; word++) if (bits[word] !== 0) return false;
   return true;

@@ -10,9 +10,9 @@ import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
  */
 export interface Requirement {
   readonly key: string;
-  /** True: all values except `values` are allowed. False: only `values` are allowed. */
+  /** Whether all values except `values` are allowed. False: only `values` are allowed. */
   readonly complement: boolean;
-  /** Sorted, without duplicates. */
+  /** The listed values, sorted and without duplicates. */
   readonly values: readonly string[];
   /** Inclusive bounds. With a bound, only integers are allowed. Only used if `complement` is true. */
   readonly gte: number | undefined;
@@ -20,7 +20,7 @@ export interface Requirement {
   /** How many different values must remain possible among instance types. */
   readonly minValues: number | undefined;
   /**
-   * Set if the label must exist: a NotIn or DoesNotExist was combined with a requirement that needs a value. If no
+   * Whether the label must exist: a NotIn or DoesNotExist was combined with a requirement that needs a value. If no
    * value is left, no node fits. Upstream forgets this, and launches nodes on which kube-scheduler refuses the pod.
    */
   readonly mustExist?: true;

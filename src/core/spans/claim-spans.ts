@@ -30,7 +30,7 @@ export interface PlannedPod {
   readonly createdAt?: string | undefined;
   /** When and where the pod was bound. Absent: it is not bound. */
   readonly bound?: { readonly atMs: number; readonly nodeName: string };
-  /** Set if the pod was deleted before it was bound. */
+  /** Whether the pod was deleted before it was bound. */
   readonly isGone?: true;
 }
 

@@ -26,7 +26,7 @@ export interface EndedClaim {
   readonly claim: NodeClaim;
   /** When this process saw the deletion of the claim (`deleting`, `gone`) and its conditions. */
   readonly seenMs: SeenMs;
-  /** Set if the command was rolled back for this claim, so the claim is kept. */
+  /** Whether the command was rolled back for this claim, so that the claim is kept. */
   readonly isSpared?: true;
 }
 
@@ -38,9 +38,9 @@ export interface ReplacementClaim {
 
 export interface CommandWay {
   readonly record: CommandRecord;
-  /** Absent: another process began the command. */
+  /** What this process knows about the start of the command. Absent: another process began the command. */
   readonly begun?: BegunCommand;
-  /** Sorted by name. */
+  /** The claims that the command deletes, sorted by name. */
   readonly ended: readonly EndedClaim[];
   readonly replacements: readonly ReplacementClaim[];
   readonly nowMs: number;

@@ -8,11 +8,11 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 
 /** A span as plain JSON. */
 export interface TraceSpan {
-  /** 32 hexadecimal digits. */
+  /** The id of the trace: 32 hexadecimal digits. */
   readonly traceId: string;
-  /** 16 hexadecimal digits. */
+  /** The id of the span: 16 hexadecimal digits. */
   readonly spanId: string;
-  /** Absent: the span is the root. */
+  /** The id of the parent span. Absent: the span is the root. */
   readonly parentId?: string;
   readonly name: string;
   readonly startMs: number;

@@ -17,7 +17,10 @@ import type { PodAdmission } from "./pod-admission.ts";
 
 /** The state of the cluster on which decisions are based. Watches keep it up to date. */
 export interface ClusterState {
-  /** The claim must have the hub's v1 shape. An object that is not newer than the known one is ignored. */
+  /**
+   * Stores the claim, which must have the v1 form (apis/hub/claim.ts). An object that is not newer than the known one
+   * is ignored.
+   */
   updateClaim(claim: NodeClaim): void;
   deleteClaim(name: string, kind: string): void;
   /**

@@ -19,7 +19,7 @@ export interface DaemonFacts {
  */
 export class LivePods {
   readonly #byKey = new Map<string, Pod>();
-  /** Undefined: it must be found again. */
+  /** The newest pod. Undefined: it must be found again. */
   #newest: Pod | undefined;
 
   set(key: string, pod: Pod): void {

@@ -48,7 +48,7 @@ export class NodePods {
    * For each pod: which lists contain it. Computed when the pod is added, while its object is still in the CPU cache.
    */
   readonly #marks: number[] = [];
-  /** Undefined: the sums must be computed again. */
+  /** The sums of the pods' requests. Undefined: they must be computed again. */
   #sums: Sums | undefined = { requests: {}, daemonRequests: {} };
 
   get size(): number {

@@ -28,7 +28,7 @@ export interface NodeView {
   readonly name: string;
   readonly providerId: string | undefined;
   readonly node: Node | undefined;
-  /** The claim in the hub's v1 shape. Undefined: Karpenter does not own the node. */
+  /** The claim in the v1 form (apis/hub/claim.ts). Undefined: Karpenter does not own the node. */
   readonly claim: NodeClaim | undefined;
   /** The id of the node's pool. Undefined: Karpenter does not own the node, or its claim is standalone. */
   readonly poolId: string | undefined;
@@ -48,7 +48,7 @@ export interface NodeView {
   /** The requests of bound DaemonSet pods. They are subtracted from the requests of expected daemons. */
   readonly daemonRequests: Resources;
   /**
-   * True if the node is being removed: marked by a command, being deleted, or its instance is being terminated. Such a
+   * Whether the node is being removed: marked by a command, being deleted, or its instance is being terminated. Such a
    * node takes no pods.
    */
   readonly deleting: boolean;

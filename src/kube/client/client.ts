@@ -25,7 +25,7 @@ export interface ListOptions {
 export interface KubeList<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** Set if `keep` has already been applied to the items. They are frozen. */
+  /** Whether `keep` has already been applied to the items. If so, they are frozen. */
   readonly kept?: true;
 }
 
@@ -61,7 +61,7 @@ export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ER
 export interface WatchEvent<T extends KubeObject = KubeObject> {
   readonly type: WatchEventType;
   readonly object: T;
-  /** Set if the object is already reduced to the fields that a mirror keeps, and frozen. */
+  /** Whether the object is already reduced to the fields that a mirror keeps, and frozen. */
   readonly projected?: true;
 }
 

@@ -26,6 +26,6 @@ export interface EventRate {
 
 /** Publishes Kubernetes events; equal events are counted instead of repeated. */
 export interface EventRecorder {
-  /** Never throws and never waits. Events may be lost. */
+  /** Sends the events in the background. Never throws and never waits. Events may be lost. */
   publish(...events: readonly EventToPublish[]): void;
 }

@@ -21,7 +21,7 @@ export interface ClusterAccess {
   readonly caPem?: string;
   /** Name in the server's certificate, if it differs from the host in `server`. */
   readonly tlsServerName?: string;
-  /** Set if the server's certificate is not checked. */
+  /** Whether the check of the server's certificate is turned off. */
   readonly insecure?: true;
   /** URL of the proxy, with the scheme `http`, `https` or `socks5`. It may contain a password. */
   readonly proxyUrl?: string;

@@ -146,7 +146,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   #absent = 0;
   /** When the log last said that the kind is not served. */
   #unservedToldMs: number | undefined;
-  /** Undefined after a frame that could not be decoded. Then JSON is used. */
+  /** Decodes a frame. Undefined: a frame could not be decoded, so JSON is used from now on. */
   #readFrame: ReadFrame<T> | undefined;
 
   constructor(options: ReflectOptions<T>) {

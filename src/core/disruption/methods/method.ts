@@ -29,7 +29,7 @@ export type DeferredUntil = "settled" | "quiet" | "repacked";
 
 /** What a method proposes in a round. arbiter.ts decides which commands begin. */
 export interface Proposal {
-  /** Empty: the method found nothing to do. */
+  /** The commands that the method proposes. Empty: it found nothing to do. */
   readonly commands: readonly Command[];
   /** What the method leaves for a later round. Absent: nothing. */
   readonly deferred?: readonly Deferred[];
@@ -38,7 +38,7 @@ export interface Proposal {
   readonly remarks: readonly Remark[];
   /** Verdicts of pools with the policy Balanced that refused a move. For metrics. */
   readonly refused?: readonly BalancedVerdict[];
-  /** True if a method that usually needs no simulation has simulated this time. */
+  /** Whether a method that usually needs no simulation has simulated this time. */
   readonly hasSimulated?: boolean;
 }
 

@@ -55,7 +55,7 @@ export function repackCandidates(round: Round): Steps<readonly Candidate[]> {
 
 /** The result of repacking the pods of one group of pools. */
 interface GroupResult {
-  /** Undefined: repacking would save too little. */
+  /** The command that repacks the pods. Undefined: repacking would save too little. */
   readonly command: Command | undefined;
   /** What the command waits for. Undefined: it may begin now. */
   readonly until: DeferredUntil | undefined;

@@ -117,9 +117,8 @@ export function* repacked(
 }
 
 /**
- * Names of nodes that may take no pods. A node that became quiet since the first plan may take pods, unless it is
- * empty. Emptiness would remove an empty node as soon as this command ends its wait, but pods that are moved there
- * would keep it.
+ * Names of nodes that take no pods in the second plan: those that are not quiet, and empty ones that were not quiet in
+ * the first plan. Such an empty node will be removed soon; pods that were moved there would keep it.
  */
 function* closedNodes(
   { facts: { simulator, nodes } }: Round,

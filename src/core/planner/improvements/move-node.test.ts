@@ -11,7 +11,7 @@ import { moveNode } from "./move-node.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
-/** Small machines cost less in zone-b, large ones in zone-c. */
+/** Small instance types cost less in zone-b, large ones in zone-c. */
 const TYPES = [
   instanceType({ name: "small-b", memoryGi: 8, zones: ["zone-b"], priceMicroUsd: 100_000 }),
   instanceType({ name: "small-c", memoryGi: 8, zones: ["zone-c"], priceMicroUsd: 110_000 }),

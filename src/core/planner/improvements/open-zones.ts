@@ -18,8 +18,8 @@ export const openZones: Improvement = {
     const { batch, best, beaten } = contest;
     const open = yield* inAllZones(batch, best);
     if (open === undefined) return;
-    // `open` costs at least as much as the plan without the zone. It must still beat `beaten`, the plan that lost to
-    // that one.
+    // With all zones, the plan may cost as much as or more than the plan without the zone. So it is compared with
+    // `beaten`, the plan that was the best before: it must still be better than that one.
     yield* contest.offerImproved("openZones", open, openZones.rule, beaten);
   },
 };

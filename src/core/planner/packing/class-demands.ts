@@ -19,7 +19,10 @@ export class ClassDemands {
   readonly #byClass = new Map<PodClass, ClassDemand | undefined>();
   /** The NodePool and the requirement set for each variant. Classes of a variant share them. */
   readonly #byVariant = new Map<Variant, NodePoolAndSet | undefined>();
-  /** Undefined: all NodePools differ in rank, so no choice by price is needed. */
+  /**
+   * The lowest prices of the NodePools, for a choice by price. Undefined: all NodePools differ in rank, so price
+   * decides nothing.
+   */
   readonly #floors: PoolPriceFloors | undefined;
 
   constructor(pass: Pass) {

@@ -85,7 +85,7 @@ export function typesFor(
 interface UnfilledNode {
   readonly bin: NodeBin;
   readonly wanted: { readonly queue: RowQueue; count: number }[];
-  /** Set once the node has its first pod. */
+  /** The node. Absent: it has no pod yet. */
   node?: PlannedNode;
 }
 

@@ -1,6 +1,7 @@
 /**
  * Default pools: a namespace can name a pool in an annotation. Its pods that select no pool themselves are then planned
- * in this pool only. Only karpenter-ts keeps to this: kube-scheduler may still bind such a pod to any node that fits.
+ * in this pool only. Only karpenter-ts reads the annotation: kube-scheduler may still bind such a pod to any node that
+ * fits.
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import {
@@ -22,7 +23,7 @@ const OF_PROVISIONER = "provisioner/";
 /** For each spec that requires its namespace's pool: the sentence that explains it to users. */
 const saidOf = new WeakMap<PodSpec, string>();
 
-/** Why the pod is planned in one pool only, although it names none itself. Undefined: it is not restricted so. */
+/** A sentence that says which default pool the pod must use and why. Undefined: the pod has no default pool. */
 export function defaultPoolText(spec: PodSpec): string | undefined {
   return saidOf.get(spec);
 }

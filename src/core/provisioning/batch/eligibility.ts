@@ -24,7 +24,7 @@ import type { SchedulingInput } from "../scheduling-input.ts";
 /** Message for a pod that excludes Karpenter's nodes. That is no error, so the pod gets no event. */
 export const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
 
-/** Upstream's sentence, followed by the remedy. */
+/** Message for a pod with resource claims, while they are not planned: upstream's sentence, then what a user can do. */
 const NO_DYNAMIC_RESOURCES =
   "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter: to plan its claims, set " +
   "settings.enableDRA in the chart (--ignore-dra-requests=false, with AWS also the gates DRANVIDIAGPU and DRAEFA)";

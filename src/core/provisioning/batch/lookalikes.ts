@@ -19,7 +19,10 @@ export class Lookalikes<T> {
   /** The last result. Pods of one template mostly follow each other in a batch. */
   #last: { readonly pod: Pod; readonly found: T } | undefined;
 
-  /** `find` must not read the name, the owner or the timestamps of the pod. */
+  /**
+   * `find` computes the facts for a group. It must not read the name, the owner or the timestamps of its pod, because
+   * the other pods of the group have different ones.
+   */
   constructor(find: (sample: Pod) => T) {
     this.#find = find;
   }

@@ -96,7 +96,7 @@ interface Known {
   readonly canTolerate: boolean;
   /** Adds rules that the pod does not have itself, such as a default spread. */
   readonly complete: (pod: Pod) => Pod;
-  /** Undefined: resource claims are ignored. */
+  /** The devices of nodes and pools. Undefined: resource claims are ignored. */
   readonly devices: DeviceAccess | undefined;
 }
 

@@ -51,9 +51,15 @@ const TAINTED: Refusing = { stage: "taints", lasts: true };
 const OTHER_LABELS: Refusing = { stage: "requirements", lasts: true };
 const VOLUMES_ELSEWHERE: Refusing = { stage: "volumes", lasts: true };
 const PORTS_HELD: Refusing = { stage: "hostPorts", lasts: true };
-/** The refusal is valid for one pod only: pods of one variant may have different volumes. */
+/**
+ * The refusal of a pod whose volumes the node cannot attach. It is valid for one pod only: pods of one variant may have
+ * different volumes.
+ */
 const TOO_MANY_VOLUMES: Refusing = { stage: "attachSlots", lasts: false };
-/** The refusal is not final: the devices may be free in the next what-if question. */
+/**
+ * The refusal of a pod whose devices are not free. It is not final: the devices may be free in the next what-if
+ * question.
+ */
 const NO_DEVICES_NOW: Refusing = { stage: "devices", lasts: false };
 const NO_DEVICES: Refusing = { stage: "devices", lasts: true };
 const RULED_OUT: Refusing = { stage: "topology", lasts: true };
@@ -84,7 +90,7 @@ export interface Saved {
   readonly remaining: Amounts;
   readonly ports: number;
   readonly mounts: number;
-  /** See {@link ExistingNode.trial}. */
+  /** The saved value of {@link ExistingNode.trial}. */
   readonly trial: number;
 }
 
@@ -97,7 +103,7 @@ export class ExistingNode implements Place {
   readonly taints: readonly Taint[];
   readonly #labels: NodeLabels;
   readonly pods: Pod[] = [];
-  /** True: the current what-if question removes the node, so it takes no pods. */
+  /** Whether the current what-if question removes the node. If so, it takes no pods. */
   gone = false;
   /** Number of the fork that last placed a pod on the node. 0: no fork did, or its changes are undone. */
   trial = 0;

@@ -17,7 +17,7 @@ interface State {
 
 export class LimitShare {
   readonly #template: Template;
-  /** False: the plan cannot reach the limits, so nothing is charged. */
+  /** Whether nodes are charged against the limits. False: the plan cannot reach the limits. */
   readonly isCounted: boolean;
   /** The charge of this node. Undefined: nothing is charged yet. */
   #charged: Resources | undefined;

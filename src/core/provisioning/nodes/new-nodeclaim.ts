@@ -85,11 +85,11 @@ export class NewNodeClaim implements Place {
   #leaders: readonly Pod[] | undefined;
   joins = false;
   readonly #share: LimitShare;
-  /** Set if topology refuses the pod because of this node alone: its instance types, or its pods in `#waiting`. */
+  /** Whether topology refuses the pod because of this node alone: its types, or its pods in `#waiting`. */
   #ownFault = false;
   /** The devices that the pod of the trial needs. */
   #needs: DeviceNeeds | undefined;
-  /** Set if the last trial failed for lack of a free reservation: the message for users. */
+  /** The message if the last trial failed because no reservation is free. */
   #deferred: string | undefined;
 
   /** `types`: the template's types that the limits still allow. */
@@ -221,9 +221,9 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * Like {@link accepts}, for a pod that is counted before the pods that wait for the node's domain. Its spread holds
-   * only if kube-scheduler binds it before them, which is not certain. But a pod with affinity to a waiting pod is
-   * bound after that pod. Refuses the pod if the waiting pods could no longer be bound after it.
+   * Like {@link accepts}, but assumes that the pod is bound before the pods in `#waiting`, so its spread does not count
+   * them. One of them is still counted if the pod needs it on its host. Refuses the pod if they could not be bound
+   * after it.
    */
   acceptsAhead(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     if (!variant.narrowingRules.some(({ group }) => this.#waiting.has(group))) return NOT_NOW;

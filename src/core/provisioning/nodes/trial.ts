@@ -15,16 +15,18 @@ export interface Fit {
   readonly minValuesRelaxed: boolean;
   /** The reservations that the node will hold. */
   readonly reserved: readonly string[];
-  /** Absent: the pod claims no devices. */
+  /** The devices that the pod gets. Absent: the pod claims no devices. */
   readonly devices?: DeviceFit;
 }
 
 export interface Trial {
   readonly verdict: Verdict;
   readonly fit?: Fit;
-  /** Set: the refusal holds for every planned node with the same requirements, until topology counts change. */
+  /** Whether every planned node with the same requirements refuses the pod too, until topology counts change. */
   readonly noneLikeIt?: true;
-  /** Set: other planned nodes hold the reservations that would fit. The text is upstream's. */
+  /**
+   * Upstream's message, if other planned nodes hold the reservations that would fit. Absent: this is not the reason.
+   */
   readonly deferred?: string;
 }
 
@@ -38,7 +40,7 @@ export interface PlanningContext {
   readonly chargesMost: boolean;
   /** Whether a pod waits for a reservation instead of using other capacity. */
   readonly strictReservations: boolean;
-  /** Undefined: Dynamic Resource Allocation is ignored. */
+  /** The devices of nodes and pools. Undefined: Dynamic Resource Allocation is ignored. */
   readonly devices: DeviceAccess | undefined;
   /** Why there is no pool. Undefined: there is one, or the reason is not known. */
   readonly withoutPools: string | undefined;

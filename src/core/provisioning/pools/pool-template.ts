@@ -81,8 +81,8 @@ export interface Template {
    */
   budget: Budget;
   /**
-   * True: the limits have room for one node of the largest type for each pod of the batch, so nodes are not charged.
-   * Absent: not known.
+   * Whether the limits have room for one node of the largest type for each pod of the batch. If so, nodes are not
+   * charged. Absent: not computed yet.
    */
   isAmple?: boolean;
 }

@@ -15,12 +15,12 @@ import { type Rejected, withFallen } from "./filter-types.ts";
 
 export interface Refusal {
   readonly text: string;
-  /** See {@link PoolRejection}. */
+  /** A clearer message of karpenter-ts, if the text, which is upstream's, is vague. */
   readonly why?: string;
   readonly rejected: Rejected;
   readonly otherwise?: readonly RejectionReason[];
   readonly promised?: true;
-  /** Set: no stage refuses the pod, so a new node could take it. */
+  /** Whether no stage refuses the pod, so that a new node could take it. */
   readonly fits?: true;
 }
 

@@ -59,7 +59,7 @@ export interface Remedy {
 
 /**
  * The most plans for one kind of pod, for making one fix smaller, and for all kinds. The numbers are fixed, so results
- * do not depend on the speed of the machine.
+ * do not depend on how fast the computer is.
  */
 const PLANS_PER_CLASS = 24;
 const PLANS_PER_FIX = 64;
@@ -194,9 +194,9 @@ class Search {
   #open: Heap<Ranked> | undefined;
   readonly #seen = new Set<string>();
   #looks = 0;
-  /** True: all candidates were examined. */
+  /** Whether all candidates were examined. */
   #isLooked = false;
-  /** True: the search ran with all plans of its share, before all plans were used up. */
+  /** Whether the search ran with all plans of its share, before all plans were used up. */
   #isTried = false;
   #isSmall = false;
   readonly #knownFixes: KnownFixes;

@@ -48,7 +48,8 @@ export function refusedBy(late: readonly Latecomer[]): number {
 
 /**
  * The late domains of these spreads. `arrived`: whether this batch opened the first node of a domain. `homes` is called
- * only if a domain has too few pods. A spread never refuses pods that it only counts and that do not have its rule.
+ * only if a domain has too few pods. Only pods that have the rule themselves can make a domain late, because a spread
+ * refuses no other pods.
  */
 export function* latecomersOf(
   groups: readonly TopologyGroup[],

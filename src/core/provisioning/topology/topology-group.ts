@@ -31,7 +31,10 @@ export interface NodeFilter {
 export interface TopologyGroup {
   readonly index: number;
   readonly type: "spread" | "affinity" | "antiAffinity";
-  /** True: the group counts the pods that have an anti-affinity term, and refuses the pods that the term selects. */
+  /**
+   * Whether the rule applies in the other direction. If so, the group counts the pods that have an anti-affinity term,
+   * and refuses the pods that the term selects.
+   */
   readonly inverse: boolean;
   readonly key: string;
   /** The namespaces of the counted pods. Undefined: all namespaces. */

@@ -67,7 +67,7 @@ export class Census {
   readonly #stands = new Map<string, readonly Stand[]>();
   /** Cached groups of anti-affinity terms that do not refer to the pod's own labels, by list of terms and namespace. */
   readonly #held = new WeakMap<readonly PodAffinityTerm[], Map<string, readonly TopologyGroup[]>>();
-  /** Set if a topology rule depends on host names. Then no two nodes are of the same kind. */
+  /** Whether a topology rule depends on host names. If so, no two nodes are of the same kind. */
   #areAllDifferent = false;
 
   constructor(topology: Topology) {
@@ -153,7 +153,7 @@ export class Census {
     this.#topology.forgetHost(place.hostname);
   }
 
-  /** Removes counts of pods on the node, permanently. */
+  /** Removes the node from the counts of these groups, for all later questions too. */
   uncount(groups: readonly TopologyGroup[], place: ExistingNode): void {
     for (const group of groups) this.#topology.uncount(group, place);
     for (const group of new Set(groups)) this.#tidy(group, place);

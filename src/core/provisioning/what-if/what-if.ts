@@ -30,7 +30,10 @@ export interface Without {
   readonly existing: readonly Placed[];
   /** Pods without a place, sorted by key. Only the first `MAX_EXPLAINED` have their reasons explained. */
   readonly unschedulable: readonly UnschedulablePod[];
-  /** True: `opening` decided that the question is not worthwhile, so no pod was placed. */
+  /**
+   * Whether `opening` stopped the question, for example because every plan would cost too much. If so, no pod was
+   * placed.
+   */
   readonly gaveUp: boolean;
 }
 
@@ -53,11 +56,14 @@ export interface Terms {
    * processed only once.
    */
   readonly closed?: ReadonlySet<string> | undefined;
-  /** Runs before the greedy rules. It places pods, or decides that the question is not worthwhile. */
+  /**
+   * Runs before the greedy rules. It places pods, or stops the question, for example because every plan would cost too
+   * much.
+   */
   readonly opening?: WorthTrying | undefined;
 }
 
-/** An {@link Opening} that may stop the question. Undefined: the question is not worthwhile. */
+/** An {@link Opening} that may stop the question. It then returns undefined. */
 export type WorthTrying = (
   pass: Pass,
   queued: readonly QueuedPod[],
