@@ -58,8 +58,8 @@ export function readClaim(world: Pick<World, "mirrors">, request: Request): Node
 }
 
 /**
- * All claims of every API version, sorted by kind and name. The list is the one of the first step, even if claims
- * change meanwhile.
+ * All claims of every API version, sorted by kind and name, as they are at the first step. Later changes are not in the
+ * list.
  */
 export function* listClaimsInSteps(world: Pick<World, "mirrors">): Steps<readonly NodeClaim[]> {
   const claims: NodeClaim[] = [];

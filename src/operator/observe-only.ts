@@ -10,7 +10,7 @@ import type { KubeRequest, KubeResponse, Transport } from "../kube/transport/tra
 
 /** The text at the beginning of each event's message. */
 const OBSERVED = "Observe only: ";
-/** The source of its events, which distinguishes them from events of the working Karpenter. */
+/** The source of the events under `--observe-only`. It distinguishes them from those of the working Karpenter. */
 export const OBSERVER_COMPONENT = "karpenter-observe-only";
 
 /** The controllers that run. All others, including new ones, do not. */

@@ -49,7 +49,7 @@ const READ = ["list", "watch"] as const;
  * The rights are for this name of the Lease. Another name needs a rule in the chart's additionalClusterRoleRules.
  */
 const LEASE_NAME = "karpenter-leader-election";
-/** Why definitions are read by their names. */
+/** The reason of the rights to read definitions by their names. */
 const NOT_SERVED =
   "whether a kind that is not served is really not installed; if it is, its objects may exist";
 

@@ -3,7 +3,7 @@
 import type { PodSpec } from "../core/pod.ts";
 import type { Condition, Kind, KubeObject, LabelSelector, ObjectMeta } from "../meta.ts";
 
-/** The pods that a workload creates. */
+/** The template of the pods that a workload creates. */
 export interface PodTemplateSpec {
   readonly metadata?: Partial<ObjectMeta>;
   readonly spec: PodSpec;

@@ -19,7 +19,7 @@ export type Shape =
 
 /** An object without the fields of a wrong type, and one problem for each such field. */
 export interface Sound<T> {
-  /** The same object if no field had a wrong type. */
+  /** The object without these fields. It is the given object itself if no field had a wrong type. */
   readonly value: T;
   /** Messages such as `spec.template.spec.taints: is no list`. */
   readonly problems: readonly string[];

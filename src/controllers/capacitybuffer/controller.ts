@@ -139,7 +139,10 @@ async function reconcile(keeper: Keeper, request: Request): Promise<Outcome> {
 /** The pod template of a buffer, and how many such pods it reserves capacity for. */
 interface Resolved extends PodSource {
   readonly count: number;
-  /** Set if a ResourceQuota reduced `count`. `by`: the quota. `wanted`: the number of pods without it. */
+  /**
+   * How a ResourceQuota reduced `count`. `by`: the name of the quota. `wanted`: the number of pods without it. Absent:
+   * no quota did.
+   */
   readonly limited?: { readonly by: string; readonly wanted: number };
   readonly note?: string | undefined;
 }

@@ -66,7 +66,10 @@ async function writeOn(
   }
 }
 
-/** Writes moves that are on no claim any more on another claim. Their claim was deleted, but not by a command. */
+/**
+ * A move is recorded on a claim. If that claim was deleted, but not by a command, this writes the move on another
+ * claim.
+ */
 export async function rewriteLostMoves(
   { world, log, run }: Writer & { readonly run: StepRunner },
   { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },

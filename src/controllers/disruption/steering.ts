@@ -59,7 +59,9 @@ export interface Steering {
   plan(id: string, targets: readonly EvictionTarget[]): void;
   /** Adds a command whose plan is not known, because another process made it. Its pods are not steered. */
   promise(id: string, pods: readonly Pod[]): void;
-  /** Starts with the first target if every target has a Node. Resolves once the taints are written. */
+  /**
+   * Allows the eviction of the first target's pods, if every target has a Node. Resolves once the taints are written.
+   */
   begin(id: string, manner: Manner): Promise<void>;
   /** Removes a command that was rolled back. */
   forget(id: string): void;

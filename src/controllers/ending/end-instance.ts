@@ -235,7 +235,7 @@ function otherCluster(uid: string | undefined): string {
 
 /**
  * Whether a Node without a claim that is being deleted may be drained and its instance terminated. Kubernetes deletes
- * such Nodes by itself. If many such Nodes are deleted together, claims were probably lost, and it is refused.
+ * such Nodes by itself. If many such Nodes are deleted together, claims were probably lost, so the answer is no.
  */
 export async function mayEndClaimless(
   world: World,

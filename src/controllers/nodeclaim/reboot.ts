@@ -56,7 +56,7 @@ import { rebootFailed, rebootObserved } from "./events.ts";
 
 const ASK_AGAIN_MS = 5_000;
 
-/** What one step of a reboot needs to know. */
+/** The facts that one step of a reboot needs. */
 interface Rebooted {
   readonly claim: NodeClaim;
   readonly node: Node | undefined;
@@ -146,7 +146,7 @@ async function ask(
     },
   }));
   if (noted === undefined) return AWAIT_CHANGE;
-  // The same for each try, so that a cloud that remembers operations reboots only once.
+  // The id is the same for each try, so that a cloud that remembers operations reboots only once.
   const operation = `${uid}-${rebootRequestedMs(claim)}-${preBootId}`;
   try {
     await world.cloud.reboot(claim, operation);

@@ -169,7 +169,7 @@ async function planned(
 }
 
 /**
- * What traces need to know about a pass. `startMs`: when planning began. `batchedMs`: how long the batch was collected
+ * The facts about a pass for its trace. `startMs`: when planning began. `batchedMs`: how long the batch was collected
  * before.
  */
 function passFacts(

@@ -135,7 +135,7 @@ function policyHolds(candidate: Candidate): readonly Hold[] {
   ];
 }
 
-/** `by`: the pool, if its policy is the cause of the hold. Absent: the node. */
+/** A hold by a consolidation policy. `by`: the pool, if its policy is the cause of the hold. Absent: the node. */
 function policyHold(says: string, reason: CommandReason, by?: ObjectName): Hold {
   return { block: "policy", says, ...(by === undefined ? {} : { by }), against: [reason] };
 }

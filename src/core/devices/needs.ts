@@ -154,7 +154,7 @@ function problemOf(
   return `${named} is in use by ${MAX_CONSUMERS} pods, the most that can share one`;
 }
 
-/** upstream: kubernetes ResourceClaimReservedForMaxSize */
+/** The most pods for which one claim can be reserved. upstream: kubernetes ResourceClaimReservedForMaxSize */
 const MAX_CONSUMERS = 256;
 const NOTHING: DeviceClaim = {};
 const EXTENDED = "of extended resources";

@@ -39,12 +39,12 @@ export class RepackTurns {
     return Math.max(0, sinceMs + LONGEST_WAIT_MS - nowMs);
   }
 
-  /** When these pools were last served. 0: never. */
+  /** When these pools last got a command. 0: never. */
   lastMs(poolIds: ReadonlySet<string>): number {
     return this.#served.get(keyOf(poolIds))?.atMs ?? 0;
   }
 
-  /** Records which groups were served and which wait. */
+  /** Records which groups got a command, and which wait for quiet nodes. */
   note({ served, awaited }: PoolTurns, nowMs: number): void {
     for (const poolIds of awaited) this.#wait(poolIds, nowMs);
     for (const poolIds of served) this.#served.set(keyOf(poolIds), { poolIds, atMs: nowMs });

@@ -15,9 +15,11 @@ import { rebootEndMs } from "../repair/reboots.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { initialization } from "./initialized.ts";
 
-/** Time since the claim's creation. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
+/** How long after its creation a claim must be launched. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
 export const LAUNCH_TIMEOUT_MS = 5 * 60_000;
-/** Time since the claim's creation. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
+/**
+ * How long after its creation a claim must be registered. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go.
+ */
 export const REGISTRATION_TIMEOUT_MS = 15 * 60_000;
 
 /**

@@ -35,7 +35,7 @@ export interface ForkOptions {
 export class Forks {
   readonly topology: Topology;
   readonly #devices: DeviceAccess | undefined;
-  /** The innermost fork is last. */
+  /** The open forks. The innermost one is last. */
   readonly #open: Fork[] = [];
   #opened = 0;
 
@@ -83,7 +83,10 @@ export class Forks {
 
 export class Fork {
   readonly #forks: Forks;
-  /** Unique among the forks of this state. A node stores the number of the fork that last placed a pod on it. */
+  /**
+   * The number of the fork, unique among the forks of this state. A node stores the number of the fork that last placed
+   * a pod on it.
+   */
   readonly #number: number;
   readonly #templates: readonly Template[];
   readonly #budgets: readonly Budget[];

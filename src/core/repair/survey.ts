@@ -40,7 +40,7 @@ interface Tally {
 export interface Survey {
   /** Counts of nodes and broken nodes, by pool id. */
   readonly pools: ReadonlyMap<string, Readonly<Tally>>;
-  /** The most likely cause first. */
+  /** What broken nodes have in common, the most likely cause first. */
   readonly causes: readonly CommonCause[];
 }
 

@@ -6,7 +6,8 @@
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 
 /**
- * Never changes. A requirement with `complement` false has no bounds, because they were already applied to its values.
+ * A requirement on a label. It never changes. With `complement` false it has no bounds, because they were already
+ * applied to its values.
  */
 export interface Requirement {
   readonly key: string;

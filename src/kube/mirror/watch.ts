@@ -53,7 +53,7 @@ const SHORT_WATCH_MS = 1_000;
 const WATCH_TIMEOUT_SECONDS = 300;
 /** A server sends a bookmark each minute. A stream that is silent for longer may be broken, even on an open socket. */
 const QUIET_LIMIT_MS = 75_000;
-/** The limit if no decision depends on the kind. kube-apiserver sends no bookmarks for kinds without writes. */
+/** The limit for kinds on which no decision depends. Without writes they get no bookmarks from kube-apiserver. */
 const RELAXED_QUIET_LIMIT_MS = 300_000;
 
 /**

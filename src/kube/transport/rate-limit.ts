@@ -12,7 +12,7 @@ export interface RateLimit {
   readonly burst: number;
 }
 
-/** Requests above the limit wait in order; none is refused. */
+/** Wraps a transport with a rate limit. Requests above the limit wait in order; none is refused. */
 export function rateLimited(transport: Transport, clock: Clock, limit: RateLimit): Transport {
   const tokenMs = 1_000 / limit.perSecond;
   /** When the bucket will be full again if no request is sent. */

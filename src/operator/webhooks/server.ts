@@ -22,7 +22,7 @@ export const CONVERSION_BYTES = 32 * MIB;
 /** Limits of the webhooks' listener. Bodies may be larger than requests to kube-apiserver itself. */
 export const WEBHOOK_LIMITS: Partial<Limits> = {
   maxBodyBytes: ADMISSION_BYTES,
-  // One address may use half of it, which is enough for one conversion of the largest size.
+  // One client address may use half of this memory, which is enough for one conversion of the largest size.
   maxHeldBytes: 2 * CONVERSION_BYTES,
   // kube-apiserver waits for a webhook for at most 30 seconds.
   requestMs: 30_000,

@@ -114,7 +114,7 @@ function verdictOn(world: World, claim: NodeClaim, lookedForMs: number): Livenes
   return liveness(inputOf(world, claim, lookedForMs));
 }
 
-/** What the decision needs to know, read from the mirrors. */
+/** The facts that decide whether the claim is too late, read from the mirrors. */
 function inputOf(world: World, claim: NodeClaim, lookedForMs: number): LivenessInput {
   const joined = nodesOf(world, claim);
   return {

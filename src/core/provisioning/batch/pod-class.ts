@@ -80,7 +80,9 @@ export interface PodClass extends Pick<Draft, "requests" | "demand" | "ports" | 
    * tried again.
    */
   failedAt: number;
-  /** Why these pods wait for a later pass. Set: the class is not tried again in this pass. */
+  /**
+   * Why these pods wait for a later pass, so that the class is not tried again in this one. Absent: they do not wait.
+   */
   deferred?: string;
 }
 

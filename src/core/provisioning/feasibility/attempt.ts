@@ -25,7 +25,7 @@ export class Attempt {
   readonly volumes: VolumeIndex;
   readonly devices: DeviceAccess | undefined;
   readonly #topology: Topology;
-  /** Set by {@link begin}, like `podClass` and `variant`. */
+  /** The pod that is tried. {@link begin} sets it, and also `podClass` and `variant`. */
   pod!: Pod;
   podClass!: PodClass;
   variant!: Variant;

@@ -36,7 +36,7 @@ export function* seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): St
 
 /** How many volumes of one driver can be attached. */
 interface Slots {
-  /** Indexed by position of the type. */
+  /** For each type, by position: how many volumes it can attach. */
   readonly slots: readonly number[];
   readonly least: number;
 }

@@ -225,7 +225,7 @@ function valuesWithin(wanted: Requirement, { types }: Template["table"]): readon
  */
 export interface Sight {
   readonly pod: Pod;
-  /** One of its required terms. */
+  /** One of the pod's required terms. */
   readonly wanted: Requirements;
   /** Where the pod's volumes are, and the volume attachments that it needs. No edit changes these. */
   readonly volumes: Requirements;

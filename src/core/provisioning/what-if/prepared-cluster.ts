@@ -101,7 +101,7 @@ export class PreparedCluster implements Ground {
     return this.#nodes;
   }
 
-  /** In the order in which they were tried. */
+  /** Pending pods that have no place because of limits of pools, in the order in which they were tried. */
   get stranded(): readonly Stranded[] {
     return this.#stranded;
   }
