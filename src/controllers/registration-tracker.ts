@@ -12,7 +12,7 @@ export type RegistrationVerdict = "healthy" | "unhealthy" | "unknown";
 
 /** Records whether the last claims of each pool registered. */
 export interface RegistrationTracker {
-  /** Counts one attempt of the pool with that UID. */
+  /** Counts one attempt of a claim of the pool to register, and whether its node joined. */
   record(poolUid: string, joined: boolean): void;
   verdict(poolUid: string): RegistrationVerdict;
   /**

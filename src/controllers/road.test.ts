@@ -220,7 +220,7 @@ describe("the road of one pod", () => {
     expect(world.api.all(NODE_CLAIM)).toHaveLength(0);
     await world.api.create(POD, pendingPod("b"));
     await world.clock.advance(60_000);
-    // Logged only once, although planning ran several times.
+    // The message is logged only once, although planning ran several times.
     const told = messages(world).filter((line) => line.endsWith("ignoring nodepool, not ready"));
     expect(told).toEqual(["error ignoring nodepool, not ready"]);
     const event = world.published.find(({ reason }) => reason === "FailedScheduling");

@@ -141,7 +141,7 @@ export function createOperator(given: OperatorDeps): Operator {
     log,
   });
   const doors = doorsOf(deps, mirrors, metrics);
-  // Opened before the provider opens any, because the first call sets a mirror's options.
+  // All mirrors are opened before the provider opens any, because the first call sets a mirror's options.
   openMirrors(doors);
   const provider = deps.createProvider({ ...doors, endImpaired: endImpairedIn(() => world) });
   const { controllers, metrics: more = [], prices } = provider;

@@ -11,7 +11,7 @@ import type { RequirementSpec } from "./nodepool.ts";
  */
 export interface NodeOverlay extends KubeObject {
   readonly spec: {
-    /** Which instance types it applies to. minValues are not used here. */
+    /** Which instance types the overlay applies to. minValues are not used here. */
     readonly requirements: readonly RequirementSpec[];
     /** A change of the price, such as `+0.5` or `-0.5` (dollars per hour), `+10%` or `-10%` (share of the price). */
     readonly priceAdjustment?: string;

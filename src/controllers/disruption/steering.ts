@@ -111,7 +111,7 @@ export function createSteering(world: World): Steering {
     promise: (id, pods) => commands.add(id, [], [pods]),
     begin: async (id, manner) => {
       const hasTurns = await startTurns(parts, id, manner);
-      // Needed even if the pods are not steered: targets of the command may still have the taint.
+      // The taints are written even if the pods are not steered: targets of the command may still have the taint.
       await writeTaints(parts);
       if (hasTurns) bell.ring(SELF);
     },

@@ -140,7 +140,7 @@ export function allNodes(world: Doors): Promise<readonly Node[]> {
 }
 
 async function listNodes(world: Doors): Promise<readonly Node[]> {
-  // Copied before the request, because the watch may deliver newer objects than the response has.
+  // The list is copied before the request, because the watch may deliver newer objects than the response has.
   const mirrored = nodes(world).each().slice();
   const leastVersion = newestOf(mirrored);
   // The server's cache and its store are read separately: if one of them lacks an object, the other may have it.

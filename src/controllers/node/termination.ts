@@ -376,7 +376,7 @@ async function writeMarks(
   // `claim` may be older than what an earlier step stored, so the newest one is changed.
   const latest = readClaim(world, claimRequest(claim)) ?? claim;
   const written = await changeClaim(world, latest, (one) => withConditionChanges(one, all, nowMs));
-  // Counted only after the write, because this step runs again if the write fails.
+  // The node is counted only after the write, because this step runs again if the write fails.
   if (all.some(({ type, status }) => type === "Drained" && status === "True"))
     world.metrics.count("nodes_drained_total", { nodepool: poolLabel(node.metadata) });
   return written;

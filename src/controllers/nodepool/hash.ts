@@ -83,7 +83,7 @@ async function changeEach(
   change: (claim: NodeClaim) => NodeClaim,
 ): Promise<void> {
   for (const listed of await inTurns(world.clock, claims, TURN_MS)) {
-    // Read again, because the claim may have changed while others were processed.
+    // The claim is read again, because it may have changed while others were processed.
     const claim = readClaim(world, claimRequest(listed));
     if (claim !== undefined) await changeClaim(world, claim, change);
   }

@@ -33,7 +33,7 @@ export function oidcTokens(
   return async () => {
     const untilMs = idToken === undefined ? 0 : expiryMs(idToken) - EARLY_MS;
     if (idToken !== undefined && now() < untilMs) {
-      // Used only once. A second call means that the token has expired or that the server refused it.
+      // A token is returned only once. A second call means that it has expired or that the server refused it.
       const token = idToken;
       idToken = undefined;
       return { credential: { token }, untilMs };

@@ -489,7 +489,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   #sleep(ms: number): Promise<void> {
-    // Closed during an await. No other code would end this wait.
+    // The watch was closed during an await. No other code would end this wait.
     if (this.#closed) return Promise.resolve();
     return new Promise((wake) => {
       this.#pause = { timer: this.#options.clock.after(ms, wake), wake };

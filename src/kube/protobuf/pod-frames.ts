@@ -104,7 +104,7 @@ function createPodReader(project: (pod: Pod) => Pod): (message: Fields, isGone: 
       else if (message.number === 3) status = message.inner();
     }
     let projected: Pod | undefined;
-    // Called only if a part is new.
+    // This is called only if a part is new.
     const whole = (): Pod => {
       projected ??= project(readWhole(message.part(at, end)));
       return projected;

@@ -76,7 +76,7 @@ function dispatcherOf(options: ConnectionOptions, secrets: SecureContextOptions)
   const tls = {
     ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
     ...(insecure === true ? { rejectUnauthorized: false } : {}),
-    // Created once, because parsing certificates is half of the work for a new connection.
+    // The TLS context is created once, because parsing certificates is half of the work for a new connection.
     secureContext: createSecureContext(secrets),
   };
   return proxyUrl === undefined

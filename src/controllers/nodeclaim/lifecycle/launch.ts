@@ -133,7 +133,7 @@ async function answered(
   const uid = uidOf(claim);
   const nowMs = world.clock.now();
   for (const [key, { untilMs }] of launches) if (untilMs <= nowMs) launches.delete(key);
-  // Stored before the claim is read, so that a claim finalized during the read finds its instance here.
+  // The launch is stored before the claim is read, so that a claim finalized during the read finds its instance here.
   launches.set(uid, { launched, untilMs: nowMs + REMEMBER_MS });
   report(world, claim, launched);
   if (await isHeld(world, claim)) return launched;

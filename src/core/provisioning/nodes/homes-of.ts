@@ -23,7 +23,7 @@ interface Homes {
  * preferred rule counts even if the pod dropped it.
  */
 export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {
-  // Computed on demand: most passes never need it, others need it for a thousand rules.
+  // The result is computed on demand: most passes never need it, others need it for a thousand rules.
   let known: ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>> | undefined;
   return function* placesOf(group) {
     known ??= yield* byRule(homes, queued);
