@@ -132,7 +132,7 @@ async function reconcile(keeper: Keeper, request: Request): Promise<Outcome> {
   const found = await resolve(world, buffer);
   const pods = "reason" in found ? [] : podsOf(keeper, buffer, found);
   keepRoomFor(keeper, key, pods);
-  await tell(world, buffer, found);
+  await writeResult(world, buffer, found);
   return requeueAfter(POLL_MS);
 }
 
@@ -227,7 +227,7 @@ function keepRoomFor({ world, batcher }: Keeper, key: string, pods: readonly Pod
  * Writes the status and the conditions of the buffer. A conflict is ignored, because the other change reconciles the
  * buffer again.
  */
-async function tell(
+async function writeResult(
   world: World,
   buffer: CapacityBuffer,
   found: Resolved | Unresolved,

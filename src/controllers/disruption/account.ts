@@ -97,19 +97,19 @@ const SAVING: readonly CommandReason[] = ["Empty", "Underutilized"];
 /** Logs what a finished command saved, and counts it in the metrics. */
 export async function account(world: World, log: Logger, running: RunningCommand): Promise<void> {
   const { record, move, candidates } = running;
-  const told = {
+  const fields = {
     "command-id": record.id,
     reason: record.reason,
     "pods-moved": movedOf(candidates),
   };
   if (move === undefined || !SAVING.includes(record.reason)) {
-    log.debug("command succeeded", told);
+    log.debug("command succeeded", fields);
     return;
   }
   const predicted = move.savesMicroUsd;
   const realised = move.priceMicroUsd - (await priceOfAll(world, running.replacements));
   log.debug("command succeeded", {
-    ...told,
+    ...fields,
     "predicted-savings": dollars(predicted),
     "realised-savings": dollars(realised),
   });

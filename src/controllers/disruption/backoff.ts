@@ -85,8 +85,8 @@ export class Backoff {
         } catch (error) {
           // A failed write does not stop the loop. This process keeps the back-off in memory, so only a restart would
           // lose it.
-          const told = { ...poolFields(pool), error: errorText(error) };
-          log.debug("failed writing down that replacements did not come up", told);
+          const fields = { ...poolFields(pool), error: errorText(error) };
+          log.debug("failed writing down that replacements did not come up", fields);
         }
       }),
     );

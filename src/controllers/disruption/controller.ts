@@ -239,7 +239,7 @@ function roundDoors({ world, queue, memory }: Loop, around: ClusterReading): Rou
         { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
         (world.clock.elapsedMs() - startMs) / 1_000,
       );
-      yield* tell(world, method, ruling.remarks);
+      yield* publishRemarks(world, method, ruling.remarks);
       countMoves(world, proposal.refused ?? []);
       sweeps.note(method, ruling, facts);
       queue.ledger.turns.note(ruling, world.clock.now());
@@ -269,7 +269,7 @@ async function take(
     if (command.validateAfterMs === 0) {
       if (await isHeldByTargets(world, command, memory.problems)) continue;
       const still = stillNow({ world, queue, around }, { method, command });
-      if (typeof still === "string") putOff(log, command, still);
+      if (typeof still === "string") logInvalid(log, command, still);
       else if (await start({ world, queue, log }, still, 0)) again = "now";
       continue;
     }
@@ -282,7 +282,11 @@ async function take(
 }
 
 /** Publishes the remarks on nodes and claims. The first remark of each pool is also published on the pool. */
-function* tell(world: World, { reason }: Method, remarks: readonly Remark[]): Steps<void> {
+function* publishRemarks(
+  world: World,
+  { reason }: Method,
+  remarks: readonly Remark[],
+): Steps<void> {
   const holding = new Set<string>();
   yield* eachInSteps(remarks, ({ candidate, about, message }) => {
     const objects = objectsOf(candidate);
@@ -355,7 +359,7 @@ function stillNow(sight: ReadCluster, planned: ProposedCommand): Command | Valid
  * Logs that validation failed. There is no event, because no event announced the command, and the next round decides
  * again.
  */
-function putOff(log: Logger, { candidates, via }: Command, why: ValidationFailure): void {
+function logInvalid(log: Logger, { candidates, via }: Command, why: ValidationFailure): void {
   const nodes = candidates.map(({ node }) => node.name);
   log.debug("putting off a disruption, something changed meanwhile", { nodes, via, reason: why });
 }
@@ -386,7 +390,7 @@ async function start(
   waitedMs: number,
 ): Promise<boolean> {
   if (world.settings.observeOnly) {
-    tellObserved(world, log, command);
+    logObserved(world, log, command);
     return false;
   }
   try {
@@ -401,7 +405,7 @@ async function start(
 }
 
 /** Logs what the command would do, for `--observe-only`. */
-function tellObserved(world: World, log: Logger, command: Command): void {
+function logObserved(world: World, log: Logger, command: Command): void {
   const { candidates, reason } = command;
   log.info("would disrupt node(s)", { command: describeCommand(command, "observed") });
   world.events.publish(...wouldBeDisrupted(command));

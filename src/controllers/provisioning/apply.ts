@@ -44,7 +44,7 @@ export async function apply(
     for (const pod of real) world.events.publish(nominated(pod, targets));
   }
   if (world.settings.observeOnly) {
-    tellObserved(world, log, newClaims);
+    logObserved(world, log, newClaims);
     return { made: [], failed: [] };
   }
   const created = await createClaims(world, log, newClaims, "provisioned");
@@ -73,7 +73,7 @@ export async function apply(
 }
 
 /** Logs which claims would be created and for which pods, for `--observe-only`. */
-function tellObserved(world: World, log: Logger, planned: readonly PlannedClaim[]): void {
+function logObserved(world: World, log: Logger, planned: readonly PlannedClaim[]): void {
   for (const plan of planned) {
     log.info(`would create ${vocabulary(plan.pool.generation).claimNoun}`, {
       ...poolFields(plan.pool),

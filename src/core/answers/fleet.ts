@@ -187,14 +187,14 @@ interface Hold {
 }
 
 /** The last FleetNode that was made for each node view. */
-const said = new ViewNotes<Of & { readonly node: FleetNode; readonly hold: Hold }>();
+const lastNodes = new ViewNotes<Of & { readonly node: FleetNode; readonly hold: Hold }>();
 
 /**
  * The FleetNode of a view. All fields but `held` depend only on the view, its pool and the pool's types, so they are
  * cached.
  */
 function fleetNode(holds: Holds, view: NodeView, of: Of): FleetNode {
-  const known = said.get(view);
+  const known = lastNodes.get(view);
   const isKnown = known?.pool?.name === of.pool?.name && known?.offered === of.offered;
   if (isKnown && known !== undefined && stillHolds(known.hold, holds.picture, of))
     return known.node;
@@ -202,7 +202,7 @@ function fleetNode(holds: Holds, view: NodeView, of: Of): FleetNode {
   const held = hold.block?.message;
   const isSame = isKnown && known !== undefined && known.node.held === held;
   const node = isSame ? known.node : freshNode(view, of, held);
-  said.set(view, { ...of, node, hold });
+  lastNodes.set(view, { ...of, node, hold });
   return node;
 }
 

@@ -9,8 +9,8 @@ import { bufferKeyOf, isBufferPod } from "./pods.ts";
 
 /** How many pods of one buffer are on existing nodes, on new nodes, or without a place. */
 interface Counts {
-  housed: number;
-  fresh: number;
+  onExisting: number;
+  onNew: number;
   failed: number;
 }
 
@@ -31,20 +31,20 @@ export function provisioningConditions(result: Outcome): ReadonlyMap<string, Con
   const note = (what: keyof Counts) => (pod: Pod) => {
     if (!isBufferPod(pod)) return;
     const key = bufferKeyOf(pod);
-    const known = counts.get(key) ?? { housed: 0, fresh: 0, failed: 0 };
+    const known = counts.get(key) ?? { onExisting: 0, onNew: 0, failed: 0 };
     known[what]++;
     counts.set(key, known);
   };
-  for (const { pods } of result.existing) pods.forEach(note("housed"));
-  for (const { pods } of result.newClaims) pods.forEach(note("fresh"));
+  for (const { pods } of result.existing) pods.forEach(note("onExisting"));
+  for (const { pods } of result.newClaims) pods.forEach(note("onNew"));
   for (const { pod } of result.unschedulable) note("failed")(pod);
   return new Map([...counts].map(([key, one]) => [key, conditionOf(one)]));
 }
 
-function conditionOf({ housed, fresh, failed }: Counts): ConditionChange {
+function conditionOf({ onExisting, onNew, failed }: Counts): ConditionChange {
   const type = "Provisioning";
-  if (fresh + failed === 0) return { type, status: "True", reason: "FitsExistingCapacity" };
-  const message = `${fresh}/${housed + fresh + failed} virtual pods required new capacity, ${failed} failed`;
+  if (onNew + failed === 0) return { type, status: "True", reason: "FitsExistingCapacity" };
+  const message = `${onNew}/${onExisting + onNew + failed} virtual pods required new capacity, ${failed} failed`;
   return { type, status: "False", reason: "RequiresNewCapacity", message };
 }
 

@@ -11,14 +11,14 @@ const KINDS = ["NodeClaim", "Machine"];
 const WHAT = ["node", "claim", "pod", "mark", "replace", "unmark", "nominate", "gone", "unclaimed"];
 
 /** A model of which claims will replace which nodes, from the changes that the state got. */
-class Told {
+class ReplacementModel {
   readonly #nodes = new Set<string>();
   /** For each claim: whether it is leaving. */
   readonly #claims = new Map<string, boolean>();
   /** For each node: the claim that replaces it. */
   readonly #expected = new Map<string, string>();
 
-  hears({ what, index, kind, named, leaving }: Change): void {
+  apply({ what, index, kind, named, leaving }: Change): void {
     const [node, claim] = [`n${index}`, `${kind}/c${index}`];
     if (what === "node") this.#nodes.add(node);
     if (what === "claim") this.#claims.set(claim, leaving);
@@ -29,7 +29,7 @@ class Told {
   }
 
   /** Whether the node is kept, because its replacement will not be launched. */
-  stays(node: string): boolean {
+  isKept(node: string): boolean {
     const claim = this.#expected.get(node);
     return (
       claim !== undefined && KINDS.every((kind) => this.#claims.get(`${kind}/${claim}`) !== false)
@@ -44,13 +44,17 @@ function successorOf(index: number): string {
 /**
  * The usage, computed by adding up all nodes each time as upstream does. Nodes that are kept after all are included.
  */
-function summed(state: ClusterState, told: Told, poolId: string): Readonly<Record<string, number>> {
+function summed(
+  state: ClusterState,
+  model: ReplacementModel,
+  poolId: string,
+): Readonly<Record<string, number>> {
   const sum: Record<string, number> = {};
   for (const { poolId: own, labels, deleting, capacity, name: key, node, claim } of state.nodes()) {
     const label = labels["karpenter.sh/nodepool"];
     const owner = own ?? (label === undefined ? undefined : `nodepool/${label}`);
     const isLeaving = [node, claim].some((one) => one?.metadata.deletionTimestamp !== undefined);
-    if (owner !== poolId || (deleting && (isLeaving || !told.stays(key)))) continue;
+    if (owner !== poolId || (deleting && (isLeaving || !model.isKept(key)))) continue;
     for (const [name, amount] of Object.entries(capacity)) sum[name] = (sum[name] ?? 0) + amount;
   }
   return sum;
@@ -108,15 +112,15 @@ describe("what the nodes of a pool have", () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 60, size: "max" }), (changes) => {
         const state = createClusterState();
-        const told = new Told();
+        const model = new ReplacementModel();
         const ask = () => {
           for (const id of POOLS.map((name) => `nodepool/${name}`))
-            expect(state.poolUsage(id)).toEqual(summed(state, told, id));
+            expect(state.poolUsage(id)).toEqual(summed(state, model, id));
         };
         let catchingUp = state.catchUp();
         for (const [at, one] of changes.entries()) {
           play(state, one, at + 1);
-          told.hears(one);
+          model.apply(one);
           if (one.asked === "nodes") state.nodes();
           if (one.asked === "some steps") {
             if (at % 2 === 0) catchingUp = state.catchUp();

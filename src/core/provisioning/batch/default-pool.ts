@@ -21,11 +21,11 @@ import { within } from "../../../base/within.ts";
 const OF_PROVISIONER = "provisioner/";
 
 /** For each spec that requires its namespace's pool: the sentence that explains it to users. */
-const saidOf = new WeakMap<PodSpec, string>();
+const textOf = new WeakMap<PodSpec, string>();
 
 /** A sentence that says which default pool the pod must use and why. Undefined: the pod has no default pool. */
 export function defaultPoolText(spec: PodSpec): string | undefined {
-  return saidOf.get(spec);
+  return textOf.get(spec);
 }
 
 /**
@@ -59,7 +59,7 @@ function choiceOf(namespace: string, value: string): (spec: PodSpec) => PodSpec 
     if (namesPool(spec)) return spec;
     return within(known, spec, () => {
       const kept = { ...spec, nodeSelector: { ...spec.nodeSelector, [label]: name } };
-      saidOf.set(kept, text);
+      textOf.set(kept, text);
       return kept;
     });
   };

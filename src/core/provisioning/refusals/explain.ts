@@ -150,11 +150,11 @@ export function hardestVariants(
 
 /** The refusal by the latest stage, together with the reasons of the other refusals. */
 function furthestOf(refusals: readonly Refusal[]): Refusal {
-  const told = refusals.reduce((a, b) => (stageOf(a) > stageOf(b) ? a : b));
+  const latest = refusals.reduce((a, b) => (stageOf(a) > stageOf(b) ? a : b));
   const reasons = new Set(refusals.flatMap(reasonsOf));
-  const otherwise = [...reasons].filter((reason) => told.rejected[reason] === undefined).sort();
+  const otherwise = [...reasons].filter((reason) => latest.rejected[reason] === undefined).sort();
   return {
-    ...told,
+    ...latest,
     ...(otherwise.length === 0 ? {} : { otherwise }),
     ...(refusals.some(({ promised }) => promised) ? { promised: true } : {}),
   };
@@ -193,8 +193,8 @@ function refusal(question: Question): Refusal {
     const { table, set } = template;
     const requirements = space.get(set);
     const why = whyNotOffered(table, podClass.requests, { set, requirements });
-    const told = why === undefined ? {} : { why };
-    return { text: NO_POOLS, ...told, rejected: { noInstanceTypes: 1 } };
+    const ofOffers = why === undefined ? {} : { why };
+    return { text: NO_POOLS, ...ofOffers, rejected: { noInstanceTypes: 1 } };
   }
   const all = countTypes(template.table, template.usable);
   if (template.budget.exhausted) {
@@ -375,8 +375,10 @@ function byRules(
   const lacking = needs && lackOfDevices(needs, { template, lasts }, context);
   if (lacking !== undefined)
     return { ...lacking, rejected: withFallen(template.table, rejected, "devices", [types, none]) };
-  const told = byLasts(lasts, template, context, { types, rejected });
-  return lasts.some((last) => canLaunch(last, template, context)) ? { ...told, fits: true } : told;
+  const refused = byLasts(lasts, template, context, { types, rejected });
+  return lasts.some((last) => canLaunch(last, template, context))
+    ? { ...refused, fits: true }
+    : refused;
 }
 
 /** Upstream's sentence. Before v1, it begins with the requests and requirements of the pod. */

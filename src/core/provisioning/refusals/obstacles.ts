@@ -86,7 +86,8 @@ export function labelObstacles(
     const drop: Edit = { on: "pod", change: "dropKey", key };
     const rename: Edit[][] =
       meant === undefined ? [] : [[{ on: "pod", change: "renameKey", key, meant }]];
-    const differ = own && `the pod asks for ${asked(one)}, the pool for ${asked(own)}`;
+    const differ =
+      own && `the pod asks for ${requirementText(one)}, the pool for ${requirementText(own)}`;
     return { texts: [differ ?? text], ways: [...rename, [drop], ...poolWays(one, template)] };
   });
 }
@@ -102,8 +103,8 @@ export function volumeObstacles(
     const { key } = wanted;
     if (isNowhere(wanted))
       return { texts: [`its volumes are where no node reaches all of them (${key})`], ways: [] };
-    const pool = asked(ofPool.get(key));
-    const text = `its volumes are at ${asked(wanted)}, the pool for ${pool}`;
+    const pool = requirementText(ofPool.get(key));
+    const text = `its volumes are at ${requirementText(wanted)}, the pool for ${pool}`;
     return { texts: [text], ways: poolWays(wanted, template) };
   });
 }
@@ -248,15 +249,15 @@ export function typeMisses(sight: Sight): TypeMiss[] {
   const lowered = new Map<string, Pick<Told, "edits">>();
   const misses: TypeMiss[] = [];
   for (const row of bitIndices(rowsUnder(table, allBits(table.size), requirements))) {
-    const refusals = typeRefusals(table, row, asked);
+    const refusals = typeRefusals(table, row, typeNeeds);
     if (refusals.length === 0) return [];
-    const told = refusals.map((refusal) => toldOf(refusal, sight, lowered));
-    const isStuck = told.some(({ edits }) => edits === undefined);
+    const explanations = refusals.map((refusal) => explained(refusal, sight, lowered));
+    const isStuck = explanations.some(({ edits }) => edits === undefined);
     const { name, offerings } = table.types[row] as TypeRow;
     misses.push({
       instanceType: name,
-      texts: told.map(({ text }) => text),
-      ways: isStuck ? [] : [told.flatMap(({ edits = [] }) => edits)],
+      texts: explanations.map(({ text }) => text),
+      ways: isStuck ? [] : [explanations.flatMap(({ edits = [] }) => edits)],
       shortage: refusals.reduce((sum, one) => sum + shortageOf(one), 0),
       priceMicroUsd: Math.min(...offerings.map(({ priceMicroUsd }) => priceMicroUsd)),
     });
@@ -265,7 +266,7 @@ export function typeMisses(sight: Sight): TypeMiss[] {
 }
 
 /** A refusal as a text, and the edits that remove it. */
-interface Told {
+interface TypeRefusalText {
   readonly text: string;
   /** The edits. Undefined: no edit removes the refusal. */
   readonly edits: readonly Edit[] | undefined;
@@ -310,14 +311,14 @@ function blamed(
   key: string,
   values: readonly string[],
   { wanted, volumes, template, space }: Sight,
-): Told {
+): TypeRefusalText {
   const isFree = (all: Requirements) => (one: string) => !all.has(key) || allows(all.get(key), one);
   const there = values.filter(isFree(volumes));
   const value = there.find(isFree(wanted));
   const byPod = value === undefined && wanted.has(key);
   const rule = byPod ? wanted.get(key) : space.get(template.set).get(key);
   const is = values.length === 0 ? "it has none" : `it is ${values.join(" ")}`;
-  const text = `the ${byPod ? "pod" : "pool"} asks for ${asked(rule)}, ${is}`;
+  const text = `the ${byPod ? "pod" : "pool"} asks for ${requirementText(rule)}, ${is}`;
   if (there.length === 0 && volumes.has(key)) return { text, edits: undefined };
   if (byPod) return { text, edits: [{ on: "pod", change: "dropKey", key }] };
   if (value === undefined) return { text, edits: undefined };
@@ -373,6 +374,6 @@ function nearest(a: TypeMiss, b: TypeMiss): number {
 }
 
 /** The requirement in upstream's format. Bounds are written without `Exists`. */
-function asked(requirement: Requirement): string {
+function requirementText(requirement: Requirement): string {
   return formatRequirement(requirement).replace(/ Exists (?=[<>])/, " ");
 }

@@ -50,7 +50,7 @@ export interface Stranded {
 }
 
 /** A pending pod that was placed on an existing node before the first question. */
-interface Housed {
+interface PlacedPending {
   readonly place: ExistingNode;
   readonly groups: readonly TopologyGroup[];
   readonly before: Saved;
@@ -64,7 +64,7 @@ export class PreparedCluster implements Ground {
   readonly #volumes: VolumeIndex;
   #input: SchedulingInput;
   #nodes: readonly ExistingNode[] = [];
-  #housed: readonly Housed[] = [];
+  #placed: readonly PlacedPending[] = [];
   #stranded: readonly Stranded[] = [];
   /** Indices of the nodes that may take no pods, cached from the last question that named such nodes. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
@@ -151,7 +151,7 @@ export class PreparedCluster implements Ground {
     this.#nodes = yield* inTargetOrder(targets);
     this.trying.see(this.#nodes);
     yield* this.trying.makeReady();
-    yield* this.#house(waiting);
+    yield* this.#placePending(waiting);
   }
 
   #daemons(): readonly Daemon[] {
@@ -191,7 +191,7 @@ export class PreparedCluster implements Ground {
     yield* this.#come(changed, drafts, left, batch);
     // A new topology rule needs counts of all pods, so the cluster must be prepared again.
     if (context.topology.groups.length > known) return false;
-    yield* this.#house(waiting);
+    yield* this.#placePending(waiting);
     return true;
   }
 
@@ -200,13 +200,13 @@ export class PreparedCluster implements Ground {
    * nodes share a host name.
    */
   *#leave(names: readonly string[]): Steps<ReadonlyMap<string, Host> | undefined> {
-    for (const { place, groups, before } of this.#housed) {
+    for (const { place, groups, before } of this.#placed) {
       place.restore(before);
       place.settle();
       this.census.uncount(groups, place);
       this.trying.roomAgain(place);
     }
-    this.#housed = [];
+    this.#placed = [];
     const left = new Map<string, Host>();
     for (const name of names) {
       yield;
@@ -258,17 +258,17 @@ export class PreparedCluster implements Ground {
   }
 
   /** Places pending pods on existing nodes. These placements hold for all questions. */
-  *#house(waiting: readonly Pod[]): Steps<void> {
+  *#placePending(waiting: readonly Pod[]): Steps<void> {
     this.#stranded = [];
     if (waiting.length === 0) return;
     const queued = this.seekers.inTurn(waiting);
     const trial = this.suppose(this.base.templates);
     const { rest } = yield* keepPlaces(trial.pass, queued, this.#input.sticky);
     const failed = yield* trial.place(rest);
-    const housed = trial.placed();
+    const placed = trial.placed();
     trial.end();
     const { topology } = this.base.context;
-    this.#housed = housed.map(({ nodeName, pods }) => {
+    this.#placed = placed.map(({ nodeName, pods }) => {
       const place = this.census.host(nodeName)?.place;
       assert(place !== undefined, "pods are placed on nodes that are there");
       const before = place.save();
