@@ -249,7 +249,7 @@ export const RIGHTS: readonly Right[] = [
 /** Moves without downtime: whether `--surge-timeout` is above 0, and the namespaces of `--surge-namespaces`. */
 export interface SurgeRights {
   readonly isOn: boolean;
-  /** Namespaces. `*` means all. */
+  /** The namespaces of `--surge-namespaces`. `*` means all. */
   readonly namespaces: readonly string[];
 }
 

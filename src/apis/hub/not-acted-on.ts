@@ -15,7 +15,7 @@ export interface FieldNotActedOn {
   readonly value?: string;
   /** The feature gate with which the field has its effect. Absent: there is none. */
   readonly unlessGate?: string;
-  /** What happens instead. */
+  /** What happens instead of what the field says. */
   readonly note: string;
   /** Whether the field works here although upstream's current release has removed it. */
   readonly isOutdated?: true;

@@ -63,7 +63,7 @@ export interface Moving {
   readonly isListed: boolean;
 }
 
-/** Pods that are to be evicted. */
+/** The queue of pods that are to be evicted. */
 export interface EvictionQueue {
   readonly controller: Controller;
   /**

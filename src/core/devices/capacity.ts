@@ -23,8 +23,8 @@ export function requestedOf(
 }
 
 /**
- * What the claim uses of the device's capacity: the requested amounts, rounded up as the device's policy demands. A
- * text is the reason why the device cannot be used for the claim.
+ * What the claim uses of the device's capacity: the requested amounts, rounded up as the device's policy demands. If
+ * the device cannot be used for the claim, returns the reason as a text.
  */
 export function consumedBy(
   { capacity = {}, allowMultipleAllocations }: Device,

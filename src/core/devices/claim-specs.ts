@@ -46,7 +46,7 @@ export interface ClassReader {
   readonly selectors: SelectorCache;
 }
 
-/** Reads the spec of a claim. A text is the reason why the claim cannot be planned. */
+/** Reads the spec of a claim. If the claim cannot be planned, returns the reason as a text. */
 export function claimSpec(
   { requests = [], constraints = [] }: DeviceClaim,
   reader: ClassReader,

@@ -12,10 +12,10 @@ export interface SelectableDevice
   readonly driver: string;
 }
 
-/** A compiled selector. If it returns a text, the expression cannot be evaluated for the device, for this reason. */
+/** A compiled selector. If the expression cannot be evaluated for the device, it returns the reason as a text. */
 export type SelectorProgram = (device: SelectableDevice) => boolean | string;
 
-/** Compiles a CEL expression. If it returns a text, the expression cannot be compiled, for this reason. */
+/** Compiles a CEL expression. If it cannot be compiled, returns the reason as a text. */
 export type CompileSelector = (expression: string) => SelectorProgram | string;
 
 /** A compiled selector. */

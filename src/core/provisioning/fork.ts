@@ -100,7 +100,7 @@ export class Fork {
   readonly #devicesBefore: number;
   readonly #isInner: boolean;
 
-  /** Call {@link Forks.open} instead. */
+  /** For {@link Forks} only. Other code opens a fork by {@link Forks.open}. */
   constructor(
     forks: Forks,
     number: number,

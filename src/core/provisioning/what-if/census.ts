@@ -125,7 +125,7 @@ export class Census {
     return host;
   }
 
-  /** Records the drafts of the host's pods that may need another node. */
+  /** Stores the drafts of those pods of the host that may need another node. */
   settle(host: Host, drafts: readonly Draft[]): void {
     host.drafts = drafts;
     for (const draft of drafts) draft.running++;
