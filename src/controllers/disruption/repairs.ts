@@ -1,7 +1,6 @@
 /**
- * What only commands of node repair need. The drain has its own time limit, a node that recovers meanwhile is kept, and
- * the cause of the repair is logged and counted.
- * upstream: pkg/controllers/disruption/queue.go, repair.go
+ * The parts of a command that only node repair has. The drain has its own time limit, a node that recovers meanwhile is
+ * kept, and the cause of the repair is logged and counted. upstream: pkg/controllers/disruption/queue.go, repair.go
  */
 import { withConditionChanges } from "../../apis/karpenter/conditions.ts";
 import {

@@ -12,7 +12,7 @@ const GUARD = {
   status: { disruptionsAllowed: 1 },
 };
 
-/** Nodes whose usage falls with their number. Two neighbours each have equal usage. */
+/** Nodes in pairs. The pods of both nodes of a pair request equally much, and less than those of the pair before. */
 function nodes(count: number, guarded: (index: number) => boolean): readonly Candidate[] {
   return Array.from({ length: count }, (_, index) =>
     candidate(`n-${String(index).padStart(4, "0")}`, {
