@@ -244,9 +244,9 @@ export function typeMisses(sight: Sight): TypeMiss[] {
   const { table } = template;
   const requirements = space.get(template.set).and(wanted).and(volumes);
   const attaching = template.slots.holding(attached);
-  const asked = { requests: podRequests(pod), requirements, volumes, attaching };
+  const typeNeeds = { requests: podRequests(pod), requirements, volumes, attaching };
   // Many types have equal amounts.
-  const lowered = new Map<string, Pick<Told, "edits">>();
+  const lowered = new Map<string, Pick<TypeRefusalText, "edits">>();
   const misses: TypeMiss[] = [];
   for (const row of bitIndices(rowsUnder(table, allBits(table.size), requirements))) {
     const refusals = typeRefusals(table, row, typeNeeds);
@@ -272,11 +272,11 @@ interface TypeRefusalText {
   readonly edits: readonly Edit[] | undefined;
 }
 
-function toldOf(
+function explained(
   refusal: TypeRefusal,
   sight: Sight,
-  lowered: Map<string, Pick<Told, "edits">>,
-): Told {
+  lowered: Map<string, Pick<TypeRefusalText, "edits">>,
+): TypeRefusalText {
   switch (refusal.stage) {
     case "requirements":
       return blamed(refusal.key, refusal.values, sight);
@@ -301,7 +301,7 @@ function toldOf(
 }
 
 /** The edits that lower the pod's requests to `most`. A pod may do without a device, but not without CPU or memory. */
-function loweredTo(pod: Pod, resource: string, most: number): Pick<Told, "edits"> {
+function loweredTo(pod: Pod, resource: string, most: number): Pick<TypeRefusalText, "edits"> {
   const isLeftNothing = most === 0 && !mayNotBeOvercommitted(resource);
   return { edits: isLeftNothing ? undefined : requestEdits(pod, resource, most) };
 }
