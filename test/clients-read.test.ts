@@ -20,7 +20,7 @@ const CONDITIONS = {
   EC2NodeClass: ["Ready", "SubnetsReady", "SecurityGroupsReady", "ValidationSucceeded"],
 } as const;
 
-/** By kind: paths that Headlamp's lists and details show. */
+/** The paths that Headlamp's lists and details show, by kind. */
 const FIELDS = {
   NodePool: [
     "spec.template.spec.nodeClassRef.name",

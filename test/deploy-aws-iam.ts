@@ -23,7 +23,7 @@ export interface Policy {
 }
 
 export interface IamRequest {
-  /** `ec2:RunInstances` */
+  /** The IAM action, such as `ec2:RunInstances`. */
   readonly action: string;
   readonly resource: string;
   readonly resourceTags: Table;
@@ -45,7 +45,7 @@ const BATCHES: Readonly<Record<string, readonly string[]>> = {
   "zonalShift.getManagedResource": ["arc-zonal-shift:GetManagedResource"],
 };
 
-/** `ec2.describeSubnets` → `ec2:DescribeSubnets`. */
+/** The IAM actions that a call needs: `ec2.describeSubnets` → `ec2:DescribeSubnets`. */
 export function actionsOf(call: string): readonly string[] {
   const [service = "", method = ""] = call.split(".");
   const plain = `${service}:${method.slice(0, 1).toUpperCase()}${method.slice(1)}`;

@@ -115,7 +115,7 @@ async function given(reason: string): Promise<number> {
     .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
-/** The claim has timed out. What is left is one instance with the pod on it. */
+/** Expects that the claim has timed out, and that only one instance is left, which runs the pod. */
 async function isReplaced(claim: string, launched: number): Promise<void> {
   await world.until("the pod runs", runs, 10 * MINUTE);
   await world.advance(30 * MINUTE);

@@ -1,4 +1,4 @@
-/** The page. */
+/** Starts the page of the console in the browser. */
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { start } from "./store.ts";

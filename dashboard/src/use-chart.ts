@@ -14,7 +14,7 @@ export interface ChartStyle {
 }
 
 interface Chart {
-  /** Pixels. */
+  /** Height of the chart in pixels. */
   readonly height: number;
   /** If the key changes, the chart is created again. */
   readonly key: string;

@@ -5,7 +5,7 @@
  */
 
 export interface OlderValue {
-  /** `settings.aws.clusterName`. */
+  /** The value's name, such as `settings.aws.clusterName`. */
   readonly name: string;
   readonly type: "string" | "boolean" | "integer" | "number" | "object" | "array" | "any";
   /** Its path in the resolved values. */

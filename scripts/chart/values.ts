@@ -6,7 +6,7 @@
 import { isMap, isScalar, parseDocument, type YAMLMap } from "yaml";
 
 export interface ChartValue {
-  /** `settings.clusterName`. */
+  /** The value's name, such as `settings.clusterName`. */
   readonly name: string;
   readonly description: string;
   readonly default: unknown;

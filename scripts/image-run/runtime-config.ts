@@ -22,7 +22,7 @@ export interface SecurityContext {
 export interface ContainerAsk {
   /** Replaces the image's entry point. */
   readonly command?: readonly string[];
-  /** Default: the image's own arguments. */
+  /** The arguments of the program. Default: the image's own arguments. */
   readonly args?: readonly string[];
   /** Added to the image's variables. */
   readonly environment?: Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@
  */
 import type { Dashboard, GrafanaPanel, Query } from "./panels.ts";
 
-/** Title and unit. */
+/** Title and unit of a panel. */
 type Heading = readonly [title: string, unit: string];
 
 const POOL = 'nodepool=~"$nodepool"';

@@ -15,7 +15,7 @@ export interface GrafanaPanel {
   readonly description: string;
   /** A number now, a line over time, or a row for each series. */
   readonly kind: "stat" | "timeseries" | "table";
-  /** Grafana's unit. */
+  /** The unit of the values, in Grafana's notation. */
   readonly unit: string;
   readonly queries: readonly Query[];
   /** Whether lines are stacked as areas. */

@@ -18,7 +18,7 @@ export interface Built {
   /** The program helm. If it is missing, the manifest for kwok is not rendered. */
   readonly helm: string;
   readonly image: {
-    /** Default: no image is made. */
+    /** The base of the image. Absent: no image is made. */
     readonly base?: string | Readonly<Record<Architecture, string>>;
     readonly repository?: string;
   };

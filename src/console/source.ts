@@ -124,7 +124,7 @@ export interface ConsoleSource {
   /** Name of the cluster. */
   readonly name: string;
   readonly mode: "sandbox" | "cluster";
-  /** Empty: there are no actions. */
+  /** The actions that a user can do. Empty: there are none. */
   readonly acts: readonly Act[];
   /** Does an action and resolves with a description. Throws an error with a message for people. */
   act(name: string, values: Readonly<Record<string, string>>): Promise<string>;

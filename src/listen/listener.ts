@@ -66,7 +66,7 @@ export interface Listener {
 /** The port cannot be opened. */
 export class PortError extends Error {
   override readonly name = "PortError";
-  /** `EADDRINUSE`, `EACCES`, … */
+  /** The code of the system's error, such as `EADDRINUSE` or `EACCES`. */
   readonly code: string;
 
   constructor(port: number, host: string | undefined, cause: NodeJS.ErrnoException) {

@@ -24,7 +24,7 @@ export class Shares {
     return true;
   }
 
-  /** Returns an amount. */
+  /** Frees an amount that the address had reserved. */
   give(address: string, amount: number): void {
     const held = (this.#held.get(address) ?? 0) - amount;
     if (held > 0) this.#held.set(address, held);

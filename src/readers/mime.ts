@@ -10,7 +10,7 @@ export interface MimePart {
 
 /** A whole message: its headers, and its parts if it has a boundary. */
 export interface MimeMessage extends MimePart {
-  /** Undefined when the headers name no boundary. */
+  /** The boundary between parts. Undefined when the headers name none. */
   readonly boundary?: string;
   /** The parts of the message. Empty if the headers name no boundary, or no line begins with the boundary. */
   readonly parts: readonly MimePart[];

@@ -31,8 +31,8 @@ import type { Trace, TraceEvent } from "./trace.ts";
 /** Milliseconds within which pods of one owner that change in the same way share a line. */
 const GATHER_MS = 200;
 /**
- * Milliseconds. A longer drain is reported as unusual: by default a pod ends within 30 s, and a drain evicts a few pods
- * at a time.
+ * Milliseconds after which a drain is reported as unusual. By default a pod ends within 30 s, and a drain evicts a few
+ * pods at a time.
  */
 const LONG_DRAIN_MS = 90_000;
 
@@ -325,7 +325,7 @@ function offeringOf(claim: NodeClaim) {
   };
 }
 
-/** `$0.0869/h`. */
+/** The price as text: `$0.0869/h`. */
 function perHour(microUsd: number): string {
   return `$${(microUsd / 1e6).toFixed(4)}/h`;
 }

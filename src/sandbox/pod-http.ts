@@ -4,11 +4,11 @@ import type { KubeResponse } from "../kube/transport/transport.ts";
 
 /** A request to a pod. */
 export interface PodRequest {
-  /** `namespace/name`. */
+  /** The pod as `namespace/name`. */
   readonly pod: string;
-  /** Undefined: the first port of the pod. */
+  /** The port of the pod. Undefined: its first port. */
   readonly port: string | undefined;
-  /** `/metrics` */
+  /** The path of the request, such as `/metrics`. */
   readonly path: string;
 }
 

@@ -12,7 +12,7 @@ export interface TraceEvent {
   readonly actor: string;
   /** One word for what happened: `pending`, `created`, `launched`, `ready`, `bound`. */
   readonly verb: string;
-  /** `pod default/inflate-x`, `nodeclaim default-abcde`. */
+  /** The object: `pod default/inflate-x`, `nodeclaim default-abcde`. */
   readonly object: string;
   /** Details, in a few words. */
   readonly what: string;

@@ -5,7 +5,7 @@ interface PoolManifest {
   readonly nodeClass?: "EC2NodeClass" | "KWOKNodeClass";
   /** Further lines of the template's spec. */
   readonly template?: string;
-  /** Items of `requirements`. */
+  /** Items of the NodePool's `requirements`. */
   readonly requirements: readonly string[];
   readonly limits?: string;
   readonly disruption?: string;

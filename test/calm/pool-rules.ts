@@ -305,7 +305,7 @@ export class PoolRules {
     }
   }
 
-  /** The most evictions that the budget allowed since the decision can have been made. */
+  /** Maximum number of evictions that the budget allowed at any time since the decision may have been made. */
   #allowedOfLate(pdb: string): number {
     const sinceMs = this.#options.nowMs() - this.#hasteMs() - SECOND_LOOK_MS;
     const known = this.#allowed.get(pdb) ?? [];

@@ -19,7 +19,7 @@ export interface PoolFacts {
   readonly generation: "v1" | "v1beta1" | "v1alpha5";
   readonly kind: { readonly apiVersion: string; readonly kind: string };
   readonly manifests: readonly KubeObject[];
-  /** Undefined: the generation has no budgets. */
+  /** The budgets of the NodePool. Undefined: its generation has no budgets. */
   readonly budgets: readonly BudgetFacts[] | undefined;
   readonly cpuLimit: number | undefined;
   readonly nodeLimit: number | undefined;

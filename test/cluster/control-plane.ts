@@ -40,7 +40,7 @@ export interface ControlPlaneOptions {
 }
 
 export interface ControlPlane {
-  /** `https://127.0.0.1:40123`. */
+  /** The address of kube-apiserver, such as `https://127.0.0.1:40123`. */
   readonly url: string;
   readonly kubeconfig: string;
   /** Requests as the administrator (`system:masters`). */

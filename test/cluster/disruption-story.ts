@@ -128,7 +128,7 @@ export function storyOf(cluster: LiveCluster, name: string, label = POOL_LABEL):
   return story;
 }
 
-/** As `replaced`; fails when an old node is deleted before the same number of new nodes is initialized. */
+/** Like `replaced`, but fails when an old node is deleted before the same number of new nodes is initialized. */
 export async function replacedFirst(story: Story, before: readonly string[]): Promise<void> {
   let tooEarly = "";
   const gone = async () => {

@@ -62,7 +62,7 @@ export interface Difference {
   readonly oursToTheLetter: () => Plan | undefined;
   /** Results of several runs of upstream for this or another scenario. Upstream picks randomly among equals. */
   readonly theirRuns: (scenario: Scenario) => readonly Outcome[];
-  /** How often each side places the pod if UIDs are drawn again, the same for both. */
+  /** How often each side places the pod if all pods get other random UIDs, the same for both sides. */
   readonly byOtherLots: () => Lots;
 }
 
@@ -273,7 +273,7 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // The same number is placed, but other pods: the order of equal pods depends on random UIDs.
+    // The same number of pods is placed, but not the same pods: the order of equal pods depends on random UIDs.
     name: "limits leave room for so many; upstream gives it to others",
     applies: (one) => {
       const count = placed(one, podsOf(one));
@@ -344,7 +344,7 @@ const CLASSES: readonly DifferenceClass[] = [
     applies: (one) => isLeftBySomeRun(one, one.scenario),
   },
   {
-    // Upstream opens nodes for those pods, and other pods get the room elsewhere.
+    // Upstream launches nodes for pods that kube-scheduler then refuses, and other pods get room elsewhere.
     name: "by other lots upstream leaves it too, without pods that ours leaves and the scheduler some of their kind",
     applies: (one) => {
       const wrong = rightlyLeft(one);
@@ -371,7 +371,7 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Those pods take room that other pods would have had.
+    // Pods that upstream's own rule would not allow take room that other pods would have had.
     name: "upstream leaves it too, in every run, where pods that its own rule would not allow are not there",
     applies: (one) => {
       const ahead = aheadOfTheirRule(one);
@@ -383,7 +383,7 @@ const CLASSES: readonly DifferenceClass[] = [
   {
     // The pod has affinity to pods whose planned node has an open zone. karpenter-ts waits until that node exists.
     name: "ours places it in the next pass, when it is known where the nodes of this one are",
-    // The next pass of this test ignores what its nodes take of a limit.
+    // Not for limits: the next pass of this test does not count the nodes of this one against a limit.
     applies: (one) => !one.reason.includes("limits") && one.oursLater(),
   },
   {

@@ -62,7 +62,7 @@ export function withoutLabelKeys(scenario: Scenario): Scenario {
   );
 }
 
-/** Pods without preferences. */
+/** The scenario without the preferences of its pods. */
 export function withoutWishes(scenario: Scenario): Scenario {
   return changedSpecs(scenario, "Pod", (spec) =>
     everywhere(spec, ({ preferredDuringSchedulingIgnoredDuringExecution, ...part }) => {

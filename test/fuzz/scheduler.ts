@@ -35,8 +35,8 @@ export function schedulerFaults(scenario: Scenario, plan: Promised): string[] {
 export type Coming = "any time" | "all up";
 
 /**
- * Pods that kube-scheduler refuses on their planned node. Then those are removed, and pods refused after that are
- * added.
+ * Pods that kube-scheduler refuses on their planned node, including those that it refuses only after the first ones
+ * were removed.
  */
 export function refusedInTheEnd(
   scenario: Scenario,

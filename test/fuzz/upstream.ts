@@ -32,9 +32,9 @@ export interface Outcome {
         readonly priceMicroUsdPerHour: number;
       }[]
     | null;
-  /** Pod → node. */
+  /** The existing node of each pod that is placed on one. */
   readonly existing: Readonly<Record<string, string>>;
-  /** Pod → reason. */
+  /** The reason for each pod without a place. */
   readonly unschedulable: Readonly<Record<string, string>>;
   readonly error?: string;
 }
@@ -209,7 +209,7 @@ function plannedLater(scenario: Scenario, plan: Plan): Plan {
   return planned(asItComesUp(scenario, plan), GREEDY_PLANNER);
 }
 
-/** How often each side places the pod if UIDs are drawn again. */
+/** How often each side places the pod if all pods get other random UIDs. */
 function byOtherLots(
   scenario: Scenario,
   name: string,

@@ -50,7 +50,7 @@ interface Requests {
   /** The object or list at a path. Throws if it does not exist. */
   read(path: string): Promise<Json>;
   items(path: string): Promise<readonly Json[]>;
-  /** `kubectl patch --type merge`. */
+  /** Patches the object, as `kubectl patch --type merge` does. */
   patch(path: string, body: unknown): Promise<Answer>;
 }
 

@@ -20,7 +20,7 @@ export type Suite = (typeof SUITES)[number];
 
 const DOWNLOAD_LIMIT_MS = 5 * 60_000;
 
-/** `v1.15.0`. */
+/** The version of upstream's core, such as `v1.15.0`. */
 export function coreVersion(): string {
   return versionIn(MODULE, CORE);
 }

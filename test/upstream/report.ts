@@ -9,7 +9,7 @@ export interface GinkgoSpec {
   readonly LeafNodeType: string;
   readonly LeafNodeText: string;
   readonly State: string;
-  /** Nanoseconds. */
+  /** Duration of the spec in nanoseconds. */
   readonly RunTime: number;
   readonly Failure?: { readonly Message?: string };
 }

@@ -161,7 +161,7 @@ function togetherFaults(placed: readonly Placed[], crowds: Crowds, facts: Facts)
     for (const term of required("podAffinity", pod)) {
       const domains = domainsOf(place, term.topologyKey);
       const { text, all, surely, places } = crowds.of(term, pod);
-      // A matching pod is there in every possible domain of the node.
+      // Whether a matching pod is in every possible domain of the node.
       const near =
         places.get(place)?.some(isOther) === true ||
         (domains.size > 0 && [...domains].every((one) => surely.get(one)?.some(isOther) === true));
@@ -189,7 +189,7 @@ export function counts(rule: Json, owner: Json, other: Json): boolean {
   );
 }
 
-/** No domain in which this batch placed pods exceeds the emptiest one by more than maxSkew. */
+/** Checks that no domain in which this batch placed pods exceeds the emptiest one by more than maxSkew. */
 function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
   const faults = new Set<string>();
   /** Groups that were checked, and whether their balance could be judged: not if pods of other rules unbalance them. */

@@ -150,7 +150,7 @@ function tally({ pods, places }: Facts, plan: Json): string[] {
   return faults;
 }
 
-/** In every outcome of the node, the pods tolerate its taints, match its labels and fit. */
+/** Checks that in every outcome of the node, the pods tolerate its taints, match its labels and fit. */
 function placeFaults(place: Place, { daemonSets }: Facts): string[] {
   const faults: string[] = [];
   const nodeName = nodeNameOf(place);
@@ -237,7 +237,7 @@ function limitFaults({ pools, places }: Facts): string[] {
   });
 }
 
-/** For each heavier NodePool without limits, a node must have a pod that this NodePool could not take. */
+/** Checks that for each heavier NodePool without limits, a node has a pod that this NodePool could not take. */
 function weightFaults(facts: Facts): string[] {
   const { pools, places, types, daemonSets } = facts;
   const all = [...types.values()];

@@ -27,7 +27,7 @@ export function pictureOptions(command: Command): Command {
 /** The output formats of answers. */
 export type AnswerFormat = "text" | "json" | "yaml" | ReportFormat;
 
-/** `-o` of `explain` and `simulate`. */
+/** The option `-o` of `explain` and `simulate`. */
 export function answerOption(): Option {
   return new Option(
     "-o, --output <format>",
@@ -37,7 +37,7 @@ export function answerOption(): Option {
     .default("text");
 }
 
-/** `-o` of `top`. */
+/** The option `-o` of `karpenter top`. */
 export function outputOption(): Option {
   return new Option("-o, --output <format>", "text for people; json or yaml for programs")
     .choices(["text", "json", "yaml"])

@@ -5,7 +5,7 @@ import { SCRIPTS, SHELLS, type Shell } from "../completion/scripts.ts";
 import { withExamples } from "../program/help.ts";
 import { toStdout } from "../program/output.ts";
 
-/** `karpenter completion`. */
+/** The command `karpenter completion`. */
 export function completionCommand(): Command {
   const command = new Command("completion")
     .description("Print a script that lets a shell complete commands, flags and their values.")

@@ -6,7 +6,7 @@ import { OPTIONS } from "../../operator/settings/options.ts";
 import { meaningOf } from "../../operator/settings/settings-page.ts";
 import { withExamples } from "../program/help.ts";
 
-/** `karpenter controller`. */
+/** The command `karpenter controller`. */
 export function controllerCommand(): Command {
   const command = new Command("controller")
     .description(

@@ -8,7 +8,7 @@ import type { ExplainFlags } from "../answers/run-explain.ts";
 import { suggesting } from "../program/completion.ts";
 import { withExamples } from "../program/help.ts";
 
-/** `karpenter explain`. */
+/** The command `karpenter explain`. */
 export function explainCommand(): Command {
   const command = new Command("explain")
     .description(

@@ -9,7 +9,7 @@ import { withExamples } from "../program/help.ts";
 import { colourOption } from "../program/terminal.ts";
 import { REPORT_FORMATS } from "../report/format-names.ts";
 
-/** `karpenter plan`. */
+/** The command `karpenter plan`. */
 export function planCommand(): Command {
   const command = new Command("plan")
     .summary("Say which nodes would be launched for the pods of your manifests, and why.")

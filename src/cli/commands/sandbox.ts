@@ -8,7 +8,7 @@ import { CliError } from "../program/cli-error.ts";
 import { withExamples } from "../program/help.ts";
 import type { SandboxFlags } from "../sandbox/sandbox-flags.ts";
 
-/** `karpenter sandbox`. */
+/** The command `karpenter sandbox`. */
 export function sandboxCommand(): Command {
   const command = new Command("sandbox")
     .description(

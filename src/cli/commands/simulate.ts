@@ -7,7 +7,7 @@ import { answerOption, pictureOptions } from "../answers/picture-options.ts";
 import type { SimulateFlags } from "../answers/run-simulate.ts";
 import { withExamples } from "../program/help.ts";
 
-/** `karpenter simulate`. */
+/** The command `karpenter simulate`. */
 export function simulateCommand(): Command {
   const command = new Command("simulate").description(
     "Say what would happen if nodes were removed, if NodePools, prices or workloads changed, or if time passed.",

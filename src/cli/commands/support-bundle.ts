@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { BundleFlags } from "../bundle/run-bundle.ts";
 import { withExamples } from "../program/help.ts";
 
-/** `karpenter support-bundle`. */
+/** The command `karpenter support-bundle`. */
 export function supportBundleCommand(): Command {
   const command = new Command("support-bundle")
     .description(

@@ -5,7 +5,7 @@ import { withExamples } from "../program/help.ts";
 import type { TopFlags } from "../top/run-top.ts";
 import { SORTS } from "../top/view.ts";
 
-/** `karpenter top`. */
+/** The command `karpenter top`. */
 export function topCommand(): Command {
   const command = new Command("top").description("Show nodes live: requests, cost and state.");
   pictureOptions(command)

@@ -128,7 +128,7 @@ function objectsOf<T extends KubeObject>(
 }
 
 interface StateInput {
-  /** Empty if the controller does not read them. */
+  /** The VerticalPodAutoscalers. Empty if the controller does not read them. */
   readonly autoscalers: readonly VerticalPodAutoscaler[];
   readonly tell: (ms: number) => void;
 }

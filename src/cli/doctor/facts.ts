@@ -13,7 +13,7 @@ import type { ProviderName } from "../../operator/rights.ts";
 /** One right, and whether the account has it. */
 export interface AskedRight {
   readonly verb: string;
-  /** `nodeclaims.karpenter.sh` */
+  /** The resource with its group, such as `nodeclaims.karpenter.sh`. */
   readonly resource: string;
   readonly namespace?: string;
   readonly allowed: boolean;

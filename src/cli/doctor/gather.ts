@@ -197,7 +197,7 @@ interface Question {
   readonly verb: string;
   readonly resource: string;
   readonly name: string | undefined;
-  /** Undefined: all namespaces. */
+  /** The namespace of the objects. Undefined: all namespaces. */
   readonly where: string | undefined;
 }
 

@@ -14,7 +14,7 @@ import { terminal, toStdout } from "../program/output.ts";
 /** Flags of `karpenter interrupt`, as the parser gives them. */
 export interface InterruptFlags {
   readonly instanceIds?: readonly string[];
-  /** Milliseconds. */
+  /** The delay of the notice in milliseconds. */
   readonly delay: number;
   readonly interactive: boolean;
   readonly clean: "true" | "false";

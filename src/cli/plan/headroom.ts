@@ -119,7 +119,7 @@ function countOf(buffer: CapacityBuffer): number | undefined {
 
 interface Source {
   readonly template: PodTemplateSpec;
-  /** Absent for a PodTemplate, which has no replicas. */
+  /** The replicas of the workload. Absent for a PodTemplate, which has no replicas. */
   readonly replicas?: number;
 }
 

@@ -103,7 +103,7 @@ export interface Extras {
   /** Fixes by pod key. */
   readonly remedies?: ReadonlyMap<string, Remedy>;
   readonly lowerBoundMicroUsd?: number;
-  /** Default: 1. */
+  /** The number of planning passes. Default: 1. */
   readonly passes?: number;
   /** The input of the plan, for risks and fixes of volumes. */
   readonly input?: SchedulingInput;

@@ -50,7 +50,7 @@ export interface PlanFlags {
   readonly plannerMinSaving: number;
   readonly plannerMinPods: number;
   readonly output: "text" | "wide" | "json" | "yaml" | ReportFormat;
-  /** Default: colours on a terminal only. */
+  /** When text is coloured. Default: on a terminal only. */
   readonly color?: ColourWhen;
   readonly cluster?: true;
   readonly schedulerConfig?: string;

@@ -9,7 +9,7 @@ const EXIT_WITHIN_MS = 10_000;
 interface UncaughtFailure {
   readonly kind: "uncaughtException" | "unhandledRejection";
   readonly error: string;
-  /** The stack trace. */
+  /** The stack trace of the error. */
   readonly stack: string | undefined;
 }
 

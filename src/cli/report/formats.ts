@@ -18,7 +18,7 @@ export function isReport(format: string): format is ReportFormat {
   return (REPORT_FORMATS as readonly string[]).includes(format);
 }
 
-/** The complete document. */
+/** The complete document of a report in this format. */
 export function printedReport(report: Report, format: ReportFormat): Printed {
   return printedDocument(WRITERS[format](report));
 }

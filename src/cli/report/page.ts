@@ -6,7 +6,7 @@ interface Page {
   readonly title: string;
   readonly style: string;
   readonly script?: string;
-  /** Lines of markup. */
+  /** The body of the page as lines of markup. */
   readonly body: readonly string[];
 }
 

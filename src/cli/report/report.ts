@@ -22,14 +22,14 @@ export interface Figure {
 }
 
 export interface ReportPod {
-  /** `namespace/name`. */
+  /** The pod as `namespace/name`. */
   readonly name: string;
   /** Share of the node's CPU that the pod requests, 0 to 1. */
   readonly cpu: number;
 }
 
 export interface ReportNode {
-  /** Absent: the node does not exist yet. */
+  /** The node's name. Absent: the node does not exist yet. */
   readonly name?: string;
   readonly instanceType: string;
   readonly zone: string;
@@ -51,7 +51,7 @@ export interface ReportPool {
 
 /** Nodes by NodePool, as one picture. */
 export interface ReportMap {
-  /** Absent: there is only one map. */
+  /** The title of the map. Absent: there is only one map. */
   readonly title?: string;
   /** Pools by name. */
   readonly pools: readonly ReportPool[];

@@ -13,7 +13,7 @@ export interface MapRow {
   readonly state: FleetNode["state"];
   readonly since?: string;
   readonly created?: string;
-  /** Micro-dollars an hour; absent: not known. */
+  /** The price in micro-dollars an hour. Absent: it is not known. */
   readonly price?: number;
   readonly cpu: RequestedOf;
   readonly memory: RequestedOf;

@@ -13,7 +13,7 @@ import { overFields } from "./named-calls.ts";
 export interface AwsCall {
   /** The service's name in AWS: `EC2`, `SSM`, `Pricing`. */
   readonly service: string;
-  /** `DescribeSubnets`. */
+  /** The name of the call, such as `DescribeSubnets`. */
   readonly action: string;
   /** HTTP status; 0: AWS did not answer. */
   readonly status: number;

@@ -106,7 +106,7 @@ export function quotaNear(pool: KubeObject, code: string, use: string): EventToP
   };
 }
 
-/** `a, b, c, d, e and 3 other(s)` */
+/** The names as text: `a, b, c, d, e and 3 other(s)`. */
 function pretty(names: readonly string[]): string {
   const shown = names.slice(0, 5).join(", ");
   return names.length > 5 ? `${shown} and ${names.length - 5} other(s)` : shown;

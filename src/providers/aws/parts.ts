@@ -42,7 +42,7 @@ const REFRESH_MS = 60_000;
 /** Settings of the AWS provider. An absent one has upstream's default. */
 export interface AwsSettings {
   readonly clusterName: string;
-  /** Empty: the endpoint is read from EKS. */
+  /** The API server's address for nodes. Empty: it is read from EKS. */
   readonly clusterEndpoint: string;
   readonly clusterCaBundle?: string;
   readonly region: string;
@@ -54,7 +54,7 @@ export interface AwsSettings {
   /** Share of an instance's memory that the hypervisor takes. Absent: 0.075. */
   readonly vmMemoryOverheadPercent?: number;
   readonly reservedEnis?: number;
-  /** `aws.enableENILimitedPodDensity` */
+  /** The v1alpha5 setting `aws.enableENILimitedPodDensity`: whether network interfaces limit the number of pods. */
   readonly eniLimitedPodDensity?: boolean;
   /** `aws.enablePodENI`: v1alpha5 nodes offer `vpc.amazonaws.com/pod-eni`. */
   readonly podEni?: boolean;

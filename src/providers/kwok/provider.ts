@@ -61,7 +61,7 @@ export interface KwokDeps {
 interface Booting {
   add(node: Node, delayMs: number): void;
   get(name: string): Node | undefined;
-  /** Gives an instance up. Returns whether its Node did not exist yet. */
+  /** Gives up the creation of an instance's Node. Returns true if the Node did not exist yet. */
   giveUp(name: string): boolean;
   /** Stops all attempts. The next controller continues with the booting instances. */
   stop(): void;

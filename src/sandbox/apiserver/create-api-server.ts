@@ -69,7 +69,7 @@ export interface ApiServerOptions {
    */
   readonly registry: Registry & Partial<CrdSink>;
   readonly webhooks: WebhookCaller;
-  /** `v1.34.4`. */
+  /** The version that the server reports, such as `v1.34.4`. */
   readonly kubernetesVersion: string;
   /** Handlers for paths that are not resources, tried in order. */
   readonly extraRoutes?: readonly ExtraRoute[];

@@ -58,7 +58,7 @@ export interface InstanceEvent {
   readonly instance: Instance;
   /** The private DNS name: the Node's name. */
   readonly nodeName: string;
-  /** In the form `aws:///<zone>/<instance id>`. */
+  /** The provider id: `aws:///<zone>/<instance id>`. */
   readonly providerId: string;
   readonly kubelet?: KubeletFacts;
   /** Set with `running`: why no kubelet will join. */
@@ -81,9 +81,9 @@ export interface ImageSeed {
   readonly name: string;
   readonly family?: ImageFamily;
   readonly variant?: ImageVariant;
-  /** Default `x86_64`. */
+  /** The image's architecture. Default `x86_64`. */
   readonly architecture?: "x86_64" | "arm64";
-  /** Default: the simulated account. */
+  /** The account that owns the image. Default: the simulated account. */
   readonly ownerId?: string;
   readonly createdMs?: number;
   readonly deprecatedMs?: number;

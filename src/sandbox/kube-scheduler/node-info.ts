@@ -8,7 +8,7 @@ import { type Labels, NO_LABELS, type PodInfo } from "./pod-info.ts";
 /** A node with its pods, and the sums that filters use. */
 export class NodeInfo {
   readonly name: string;
-  /** Undefined: pods are bound to the node, but the node itself is not in the mirror, or is deleted. */
+  /** The Node. Undefined: pods are bound to it, but the Node itself is not in the mirror, or is deleted. */
   node: Node | undefined;
   labels: Labels = NO_LABELS;
   taints: readonly Taint[] = [];

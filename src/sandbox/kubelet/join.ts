@@ -28,16 +28,16 @@ export const UNREACHABLE_TAINT_KEY = "node.kubernetes.io/unreachable";
 /** Facts about its machine that a kubelet reports. */
 export interface InstanceNode {
   readonly name: string;
-  /** `aws:///us-east-1a/i-0abc…`, `kwok://…`. */
+  /** The provider ID: `aws:///us-east-1a/i-0abc…` or `kwok://…`. */
   readonly providerID: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   readonly capacity: ResourceAmounts;
   readonly allocatable: ResourceAmounts;
   readonly internalIp: string;
-  /** Default `amd64`. */
+  /** The processor architecture. Default `amd64`. */
   readonly architecture?: string;
-  /** Default `linux`. */
+  /** The operating system. Default `linux`. */
   readonly operatingSystem?: string;
   readonly osImage?: string;
   readonly kubeletVersion?: string;

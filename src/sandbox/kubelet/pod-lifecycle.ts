@@ -47,7 +47,7 @@ const START_AFTER_ANNOTATION = "karpenter-ts.sandbox/start-after";
 /** Milliseconds before containers that ended for the second time restart. The wait doubles with each further end. */
 const FIRST_BACK_OFF_MS = 10_000;
 const LONGEST_BACK_OFF_MS = 5 * 60_000;
-/** Milliseconds. Containers that ran longer than this restart without a wait. */
+/** After a run of more than this many milliseconds, ended containers restart without a wait. */
 const MADE_GOOD_AFTER_MS = 2 * LONGEST_BACK_OFF_MS;
 
 /**

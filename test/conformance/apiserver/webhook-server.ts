@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { makeIdentity } from "../../../src/sandbox/apiserver/https/certificates.ts";
 
 export interface WebhookServer {
-  /** `https://127.0.0.1:40123`. */
+  /** The address of the server, such as `https://127.0.0.1:40123`. */
   readonly url: string;
   /** Base64 of the authority's certificate, as a caBundle is written. */
   readonly caBundle: string;

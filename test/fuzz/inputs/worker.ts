@@ -9,7 +9,7 @@ export interface WorkerTask {
   /** Number of the first input. Input n is seed n of target n modulo the number of targets. */
   readonly from: number;
   readonly to: number;
-  /** Names of targets. */
+  /** Names of the targets to try. */
   readonly targets: readonly string[];
 }
 

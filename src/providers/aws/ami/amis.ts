@@ -28,7 +28,7 @@ export interface AmisDeps {
   readonly log: Logger;
   /** How long images are kept. */
   readonly refreshMs: number;
-  /** `1.34` */
+  /** The version of Kubernetes, such as `1.34`. */
   readonly kubernetesVersion: () => Promise<string>;
 }
 

@@ -42,7 +42,7 @@ export interface Paged {
 
 /** Output of a call whose answer has pages. */
 export interface Page {
-  /** Absent on the last page. */
+  /** The token for the next page. Absent on the last page. */
   readonly NextToken?: string;
 }
 

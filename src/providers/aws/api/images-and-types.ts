@@ -5,7 +5,7 @@ import type { Filter, Page, Paged, Tag } from "./call.ts";
 export interface Image {
   readonly ImageId: string;
   readonly Name: string;
-  /** `x86_64`, `arm64`. */
+  /** The processor architecture: `x86_64` or `arm64`. */
   readonly Architecture: string;
   readonly CreationDate: string;
   readonly DeprecationTime?: string;
@@ -74,7 +74,7 @@ export interface InstanceTypeInfo {
   readonly InstanceStorageInfo?: {
     readonly TotalSizeInGB: number;
     readonly Disks?: readonly { readonly Count?: number }[];
-    /** `required`, `supported`, `unsupported`. */
+    /** Whether the disks are NVMe devices: `required`, `supported` or `unsupported`. */
     readonly NvmeSupport?: string;
   };
   readonly EbsInfo?: {
@@ -122,7 +122,7 @@ export interface InstanceTypeInfo {
     }[];
   };
   readonly PlacementGroupInfo?: { readonly SupportedStrategies: readonly string[] };
-  /** `supported`, `unsupported`. */
+  /** Whether the type can run Nitro enclaves: `supported` or `unsupported`. */
   readonly NitroEnclavesSupport?: string;
 }
 

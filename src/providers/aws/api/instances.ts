@@ -79,9 +79,9 @@ export interface RunInstancesInput {
 
 /** Result of one status check. */
 export interface StatusDetail {
-  /** `reachability` */
+  /** The name of the check: `reachability`. */
   readonly Name?: string;
-  /** `passed`, `failed`, `insufficient-data`, `initializing`. */
+  /** The result of the check: `passed`, `failed`, `insufficient-data` or `initializing`. */
   readonly Status?: string;
   readonly ImpairedSince?: string;
 }

@@ -3,7 +3,10 @@ import type { Filter, Page, Paged, Tag } from "./call.ts";
 
 /** Tags for the resources that a call creates, by type of resource. */
 export interface TagSpecification {
-  /** `instance`, `volume`, `fleet`, `network-interface`, `launch-template`, `spot-instances-request`. */
+  /**
+   * The type of resource: `instance`, `volume`, `fleet`, `network-interface`, `launch-template` or
+   * `spot-instances-request`.
+   */
   readonly ResourceType: string;
   readonly Tags: readonly Tag[];
 }
@@ -72,11 +75,13 @@ export interface LaunchTemplateData {
   };
   readonly EnclaveOptions?: { readonly Enabled: boolean };
   readonly CapacityReservationSpecification?: {
-    /** `capacity-reservations-only`, `none`. */
+    /** Which reservations the instance may use: `capacity-reservations-only` or `none`. */
     readonly CapacityReservationPreference?: string;
     readonly CapacityReservationTarget?: { readonly CapacityReservationId: string };
   };
-  /** `capacity-block`, `interruptible-capacity-reservation`. */
+  /**
+   * How the instance is bought, if not on demand or as spot: `capacity-block` or `interruptible-capacity-reservation`.
+   */
   readonly InstanceMarketOptions?: { readonly MarketType: string };
   readonly TagSpecifications?: readonly TagSpecification[];
 }
@@ -180,7 +185,7 @@ export interface LaunchTemplateAndOverrides {
 export interface FleetInstance {
   readonly InstanceIds: readonly string[];
   readonly InstanceType: string;
-  /** `on-demand`, `spot`. */
+  /** The capacity type: `on-demand` or `spot`. */
   readonly Lifecycle?: string;
   readonly LaunchTemplateAndOverrides?: LaunchTemplateAndOverrides;
 }

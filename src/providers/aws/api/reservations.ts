@@ -12,7 +12,7 @@ export interface CapacityReservation {
   readonly State: string;
   readonly TotalInstanceCount?: number;
   readonly AvailableInstanceCount: number;
-  /** `open`, `targeted`. */
+  /** Which instances may use it: `open` or `targeted`. */
   readonly InstanceMatchCriteria?: string;
   /** `default`, `capacity-block`; absent means default. */
   readonly ReservationType?: string;
@@ -41,7 +41,7 @@ export interface DescribeCapacityReservationsOutput extends Page {
 export interface PlacementGroup {
   readonly GroupId: string;
   readonly GroupName: string;
-  /** `cluster`, `partition`, `spread`. */
+  /** How instances are placed: `cluster`, `partition` or `spread`. */
   readonly Strategy: string;
   readonly State?: string;
   readonly PartitionCount?: number;

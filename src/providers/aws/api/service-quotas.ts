@@ -8,7 +8,7 @@ export interface ListServiceQuotasInput extends Paged {
 
 /** A quota as it holds for this account. */
 export interface ServiceQuota {
-  /** `L-1216C47A`; never changes. */
+  /** The code of the quota, such as `L-1216C47A`. It never changes. */
   readonly QuotaCode: string;
   readonly QuotaName: string;
   readonly Value: number;
@@ -19,7 +19,7 @@ export interface ListServiceQuotasOutput extends Page {
   readonly Quotas: readonly ServiceQuota[];
 }
 
-/** Service Quotas. */
+/** The calls of Service Quotas. */
 export interface ServiceQuotasApi {
   listServiceQuotas(input: ListServiceQuotasInput): Promise<ListServiceQuotasOutput>;
 }

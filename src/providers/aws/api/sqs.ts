@@ -41,7 +41,7 @@ export interface ReceiveMessageOutput {
   readonly Messages: readonly QueueMessage[];
 }
 
-/** Deletes received messages. */
+/** The messages to delete, by their receipt handles. */
 export interface DeleteMessageBatchInput {
   readonly QueueUrl: string;
   /** The messages to delete, at most 10. The caller chooses each `Id`. */

@@ -12,7 +12,7 @@ export interface CatalogueRow {
   readonly arch: "amd64" | "arm64";
   readonly net?: number;
   readonly branch?: number;
-  /** Micro-dollars an hour, on-demand, in `priceRegion`. */
+  /** The on-demand price in micro-dollars an hour, in `priceRegion`. */
   readonly usd?: number;
 }
 

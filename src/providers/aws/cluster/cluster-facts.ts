@@ -20,7 +20,7 @@ const DNS_MS = 300_000;
 /** The settings about the cluster. What they leave out is read from EKS. */
 export interface ClusterSettings {
   readonly clusterName: string;
-  /** Empty: read from EKS. */
+  /** The API server's address for nodes. Empty: it is read from EKS. */
   readonly clusterEndpoint: string;
   /**
    * The cluster's CA as PEM text in base64. Empty or absent: it is read from EKS. Without EKS the kubelet gets no such

@@ -14,9 +14,9 @@ import { type GpuSharing, sharedCapacity } from "./sharing.ts";
 
 /** Drivers whose devices the planner knows. Each has a gate, and all need `--ignore-dra-requests=false`. */
 export interface DeviceGates {
-  /** `gpu.nvidia.com` */
+  /** Whether devices of the driver `gpu.nvidia.com` are planned. */
   readonly nvidiaGpu: boolean;
-  /** `dra.net` */
+  /** Whether devices of the driver `dra.net` are planned. */
   readonly efa: boolean;
   /** `neuron.aws.com`; karpenter-ts only, experimental. */
   readonly neuron: boolean;
@@ -33,7 +33,7 @@ const GPU_VERSIONS = ["driverVersion", "cudaDriverVersion"];
 interface DeviceSettings {
   readonly gates: DeviceGates;
   readonly sharing: GpuSharing;
-  /** Empty: EFA interfaces are attached when a claim asks for them. */
+  /** The network interfaces of the class. Empty: EFA interfaces are attached when a claim asks for them. */
   readonly interfaces: readonly NetworkInterface[];
 }
 

@@ -205,7 +205,7 @@ function roomOf(offering: Offering): number {
   return offering.reservationCapacity ?? 0;
 }
 
-/** `default`, `capacity-block`, `interruptible`. */
+/** The kind of reservation of the offering: `default`, `capacity-block` or `interruptible`. */
 export function kindOf({ labels = {} }: Offering): string {
   if (labels[aws.LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE] === "true") return "interruptible";
   return labels[aws.LABEL_CAPACITY_RESERVATION_TYPE] ?? "default";

@@ -20,7 +20,7 @@ import type { Candidate } from "./candidates.ts";
 /** Types that share a launch template. */
 export interface TemplateGroup {
   readonly templateName: string;
-  /** Absent: the class names its own launch template, which defines the image. */
+  /** The image's id. Absent: the class names its own launch template, which defines the image. */
   readonly imageId: string | undefined;
   readonly types: readonly Candidate[];
   /** The reservation that the launch template targets. */
@@ -30,7 +30,7 @@ export interface TemplateGroup {
 /** The capacity reservation that a fleet launches into. */
 export interface ReservationTarget {
   readonly id: string;
-  /** `default`, `capacity-block`, `interruptible`. */
+  /** The kind of reservation: `default`, `capacity-block` or `interruptible`. */
   readonly kind: string;
 }
 

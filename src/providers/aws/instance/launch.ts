@@ -76,7 +76,7 @@ export interface LaunchDeps {
   readonly region: string;
   readonly reservations: CapacityReservations;
   readonly quotas: Pick<Quotas, "hold" | "refusal">;
-  /** Core's gate ReservedCapacity. */
+  /** Whether core's feature gate ReservedCapacity is on. */
   readonly reservedCapacity: boolean;
 }
 

@@ -49,7 +49,7 @@ export interface Launched {
 
 const EFA = "vpc.amazonaws.com/efa";
 
-/** `aws:///us-east-1a/i-0123` */
+/** The provider id of an instance: `aws:///us-east-1a/i-0123`. */
 function providerId(zone: string, instanceId: string): string {
   return `aws:///${zone}/${instanceId}`;
 }

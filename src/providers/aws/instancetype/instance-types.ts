@@ -58,7 +58,7 @@ export interface InstanceTypesDeps {
   readonly ec2: Ec2Api;
   readonly clock: Clock;
   readonly region: string;
-  /** Absent: types that are left out are not logged. */
+  /** Receives a line about each type that is left out. Absent: they are not logged. */
   readonly log?: Logger;
   readonly prices: Prices;
   readonly unavailable: UnavailableOfferings;

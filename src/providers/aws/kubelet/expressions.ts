@@ -24,7 +24,7 @@ const UNITS: Readonly<Record<string, { readonly step: number; readonly unit: str
 };
 
 interface Expression {
-  /** `maxPods`, `kubeReserved.cpu` */
+  /** The path of the setting, such as `maxPods` or `kubeReserved.cpu`. */
   readonly field: string;
   readonly source: string;
 }

@@ -24,7 +24,7 @@ export interface FoundClass {
 
 /** Finds the AWS settings of a pool or claim of any generation. */
 export interface ClassSource {
-  /** Undefined: the class does not exist. */
+  /** The class of a pool. Undefined: the class does not exist. */
   ofPool(pool: Pool): FoundClass | undefined;
   ofClaim(claim: NodeClaim): FoundClass | undefined;
 }

@@ -24,7 +24,7 @@ export interface Findings {
   readonly amis: readonly Ami[] | Error;
   readonly instanceProfile: string | Error;
   readonly reservations: readonly Reservation[] | Error;
-  /** Undefined: the group does not exist, or the class selects none. */
+  /** The placement group of the class. Undefined: it does not exist, or the class selects none. */
   readonly placementGroup: FoundPlacementGroup | undefined | Error;
   /** Why the family has no images for this Kubernetes version. */
   readonly noImages?: string;

@@ -23,7 +23,7 @@ export interface OfferingKey {
 /** A placement group, or one partition of it. */
 export interface GroupScope {
   readonly id: string;
-  /** Absent: the whole group. */
+  /** The partition of the group. Absent: the whole group. */
   readonly partition?: number;
 }
 

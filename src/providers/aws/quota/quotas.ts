@@ -167,7 +167,10 @@ export function isNear({ allowed, used }: VcpuQuotaUse): boolean {
   return allowed > 0 && used * 100 >= allowed * NEAR_PERCENT;
 }
 
-/** `30 of 32 vCPUs of EC2's quota "Running On-Demand G and VT instances" (L-DB2E81BA) are used` */
+/**
+ * The use of a quota as text: `30 of 32 vCPUs of EC2's quota "Running On-Demand G and VT instances" (L-DB2E81BA) are
+ * used`
+ */
 export function useText({ code, name, allowed, used }: VcpuQuotaUse): string {
   return `${grouped(used)} of ${grouped(allowed)} vCPUs of EC2's quota "${name}" (${code}) are used`;
 }

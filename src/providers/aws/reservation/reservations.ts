@@ -36,7 +36,7 @@ export interface Reservation {
   readonly interruptible: boolean;
   /** `expiring`: a capacity block within 40 minutes of its end. */
   readonly state: "active" | "expiring";
-  /** RFC 3339. */
+  /** The end of the reservation in RFC 3339. Undefined: it has no end. */
   readonly endTime: string | undefined;
 }
 

@@ -24,7 +24,7 @@ export const NODECLAIM_TAG = "karpenter.sh/nodeclaim";
 export const TEMPLATE_CLUSTER_TAG = "karpenter.k8s.aws/cluster";
 const NAME_TAG = "Name";
 
-/** Key to value. */
+/** Tags of a resource: the value by key. */
 export type Tags = Readonly<Record<string, string>>;
 
 /** The tag key by which EKS finds the resources of a cluster. Its value is `owned`. */

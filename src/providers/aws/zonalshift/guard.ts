@@ -22,7 +22,7 @@ export function checkNotShifted(
   throw new Error(`${what}: traffic is shifted away from its zone ${zone} (${id}); waiting`);
 }
 
-/** `aws:///us-east-1a/i-0` → `us-east-1a` */
+/** The zone of an instance: `aws:///us-east-1a/i-0` → `us-east-1a`. */
 export function zoneOf(providerId: string): string {
   return providerId.split("/").at(-2) ?? "";
 }

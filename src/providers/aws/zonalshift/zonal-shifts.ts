@@ -8,7 +8,7 @@ import type { GetManagedResourceOutput } from "../api/zonal-shift.ts";
 
 /** What changed since the last poll. */
 export interface ShiftChange {
-  /** Zone ids, sorted. */
+  /** The ids of zones in which a shift began, sorted. */
   readonly begun: readonly string[];
   readonly ended: readonly string[];
 }

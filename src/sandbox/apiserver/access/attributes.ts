@@ -15,7 +15,7 @@ export interface ResourceAttributes {
   readonly group: string;
   readonly resource: string;
   readonly subresource: string;
-  /** Empty for cluster-scoped objects, and for requests about all namespaces. */
+  /** The namespace of the request. Empty for cluster-scoped objects, and for requests about all namespaces. */
   readonly namespace: string;
   readonly name: string;
 }

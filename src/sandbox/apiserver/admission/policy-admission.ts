@@ -70,7 +70,7 @@ interface Binding extends KubeObject {
 /** A violation of a policy by a write. */
 interface Denial {
   readonly message: string;
-  /** Absent if an expression of the policy failed to evaluate. */
+  /** The reason of the violation. Absent if an expression of the policy failed to evaluate. */
   readonly reason?: string;
 }
 

@@ -126,7 +126,7 @@ function pathOf({ group, version }: { group: string; version: string }): string 
   return group === "" ? `api/${version}` : `apis/${group}/${version}`;
 }
 
-/** `apis/apps/v1` → `apps`. */
+/** The group of a document: `apis/apps/v1` → `apps`. */
 function groupOf(key: string): string {
   return key.startsWith("api/") ? "" : (key.split("/")[1] ?? "");
 }

@@ -118,7 +118,7 @@ export function fieldsOf(value: unknown, schema: Schema | undefined): FieldSet {
 
 /** Fields that differ between two values. */
 export interface Comparison {
-  /** Added or changed. */
+  /** Fields that were added or changed. */
   readonly changed: FieldSet;
   readonly removed: FieldSet;
 }

@@ -24,7 +24,7 @@ interface Profiles {
   readonly IsTruncated: boolean;
 }
 
-/** The IAM calls. */
+/** The simulated IAM calls. */
 export function iamCalls(state: AwsState): Answers<IamApi> & MoreIamCalls {
   return {
     getInstanceProfile: (input) => ({
@@ -178,7 +178,7 @@ export function eksCalls(
   };
 }
 
-/** GetCallerIdentity. */
+/** The simulated STS call GetCallerIdentity. */
 export function stsCalls(state: AwsState): Answers<StsApi> {
   return {
     getCallerIdentity: () => ({

@@ -24,9 +24,9 @@ export interface PolicyDocument {
 
 /** The question to a policy. */
 export interface PolicyRequest {
-  /** `ec2:RunInstances`. */
+  /** The IAM action, such as `ec2:RunInstances`. */
   readonly action: string;
-  /** `arn:aws:ec2:us-west-2:123456789012:launch-template/lt-1`. */
+  /** The ARN of the resource, such as `arn:aws:ec2:us-west-2:123456789012:launch-template/lt-1`. */
   readonly resource: string;
   readonly tags: ReadonlyMap<string, string> | undefined;
 }

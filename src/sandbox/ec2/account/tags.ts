@@ -8,7 +8,7 @@ import { setTags } from "./state.ts";
 
 const MAX_TAGS = 50;
 
-/** CreateTags. */
+/** The simulated EC2 call CreateTags. */
 export function tagCalls(state: AwsState): Pick<Answers<Ec2Api>, "createTags"> {
   return {
     createTags(input) {

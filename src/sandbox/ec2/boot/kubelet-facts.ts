@@ -14,7 +14,7 @@ import { decodeUserData } from "./user-data.ts";
 /** What a kubelet will register as its Node. Quantities are text, as in Kubernetes. */
 export interface KubeletFacts {
   readonly nodeName: string;
-  /** `aws:///<zone>/<instance id>`. */
+  /** The provider id: `aws:///<zone>/<instance id>`. */
   readonly providerId: string;
   /** The labels from user data, and those of the cloud provider. */
   readonly labels: Readonly<Record<string, string>>;

@@ -35,7 +35,7 @@ import {
   type Template,
 } from "./pool-checks.ts";
 
-/** CreateFleet. */
+/** The simulated EC2 call CreateFleet. */
 export function fleetCalls(state: AwsState): Pick<Answers<Ec2Api>, "createFleet"> {
   return { createFleet: (input) => createFleet(state, input) };
 }

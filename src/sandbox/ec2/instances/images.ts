@@ -29,7 +29,7 @@ const IMAGE_FILTERS: ReadonlySet<string> = new Set([
 
 type ImageCalls = Pick<Answers<Ec2Api>, "describeImages">;
 
-/** DescribeImages. */
+/** The simulated EC2 call DescribeImages. */
 export function imageCalls(state: AwsState): ImageCalls {
   return {
     describeImages(input) {
@@ -101,7 +101,7 @@ function isDeprecated(state: AwsState, record: ImageRecord): boolean {
   return time !== undefined && time <= awsTime(state.clock.now());
 }
 
-/** GetParameter. */
+/** The simulated SSM call GetParameter. */
 export function ssmCalls(state: AwsState): Answers<SsmApi> {
   return {
     getParameter(input) {

@@ -9,7 +9,7 @@ type Bounds = readonly [least: number, most: number];
 
 interface VolumeType {
   readonly sizeGib: Bounds;
-  /** Absent: the type allows no IOPS setting. */
+  /** The bounds of IOPS. Absent: the type allows no IOPS setting. */
   readonly iops?: Bounds;
   readonly mostIopsPerGib?: number;
   /** IOPS that a volume of any size may have. */

@@ -58,7 +58,7 @@ export const AWS_LIMITS: Partial<Limits> = {
   sharePercent: 100,
 };
 
-/** Where to listen. */
+/** Options of the HTTP endpoint: where to listen. */
 export interface AwsEndpointOptions {
   /** 0 means any free port. */
   readonly port: number;

@@ -17,7 +17,7 @@ import type { OfferedDevice, Pool } from "./pools.ts";
 
 /** A device that was chosen for a request. */
 export interface ChosenDevice extends OfferedDevice {
-  /** `request` or `request/subrequest`. */
+  /** The request's name: `request` or `request/subrequest`. */
   readonly request: string;
   readonly isAdmin: boolean;
   readonly tolerations: readonly DeviceToleration[];

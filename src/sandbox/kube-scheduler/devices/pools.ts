@@ -13,14 +13,14 @@ export interface NodeFacts {
 }
 
 export interface OfferedDevice {
-  /** In the form `driver/pool/device`. */
+  /** The device's id: `driver/pool/device`. */
   readonly id: string;
   readonly device: Device;
   readonly slice: ResourceSlice;
 }
 
 export interface Pool {
-  /** In the form `driver/pool`. */
+  /** The pool's id: `driver/pool`. */
   readonly id: string;
   /** Whether the node has fewer slices than the pool's `resourceSliceCount`. */
   readonly isIncomplete: boolean;

@@ -15,7 +15,7 @@ export interface SpreadConstraint {
   readonly topologyKey: string;
   readonly maxSkew: number;
   readonly minDomains: number;
-  /** Undefined matches no pod. */
+  /** The selector of the pods that count. Undefined matches no pod. */
   readonly selector: LabelSelector | undefined;
   readonly honorAffinity: boolean;
   readonly honorTaints: boolean;
