@@ -36,7 +36,7 @@ const none = (): void => undefined;
 const CLASS = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
 const metrics = { count: none, set: none, forget: none, observe: none, read: () => none };
 
-/** Pairs: messages in the queue at the start, number of rounds. */
+/** Pairs: number of messages in the queue at the start, and number of rounds. */
 const FLOODS = [[100, 21], [1_000, 11], [5_000, 5], [15_000, 5]] as const;
 
 export async function aws(args: readonly string[]): Promise<void> {

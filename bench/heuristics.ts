@@ -68,7 +68,8 @@ export async function heuristics(args: readonly string[]): Promise<void> {
 }
 
 /**
- * Ratios to the whole planner: the mean price, the price of the workload that gets most expensive, and the median time.
+ * Numbers relative to the whole planner: the mean price, the price of the workload that gets most expensive, and the
+ * median time.
  */
 function summary(found: readonly OnWorkload[]): readonly string[] {
   const [most] = found.toSorted((a, b) => b.price - a.price);

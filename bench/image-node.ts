@@ -16,7 +16,7 @@ export const IMAGE_NODE_VERSION = "26.10.0";
 
 export interface NodeProgram {
   readonly program: string;
-  /** In the form of `process.version`: v26.10.0. */
+  /** The version in the form of `process.version`: v26.10.0. */
   readonly version: string;
 }
 

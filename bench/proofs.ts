@@ -161,11 +161,11 @@ function kindOf(path: string): string {
 }
 
 interface Samples {
-  /** Samples of the controller. */
+  /** Number of profile samples of the controller. */
   readonly whole: number;
   /** Samples of the controller in the client of the API server. */
   readonly doors: number;
-  /** Samples of the controller in a proof. */
+  /** Number of profile samples of the controller with a proof on the stack. */
   readonly proven: number;
 }
 

@@ -253,7 +253,7 @@ function podOf({ name: app, namespace, kind, cpuMilli, memoryMi, annotations, sp
 
 const AGENT = { tolerations: [{ operator: "Exists" as const }], containers: [{ name: "main", resources: { requests: { cpu: "100m", memory: "128Mi" } } }] };
 
-/** Has a pod on each node. */
+/** A DaemonSet with a pod on each node. */
 export const DAEMON_SET: DaemonSet = {
   metadata: { name: "agent", namespace: "kube-system", uid: "agent" },
   spec: { selector: { matchLabels: { app: "agent" } }, template: { metadata: { labels: { app: "agent" } }, spec: AGENT } },

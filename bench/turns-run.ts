@@ -60,7 +60,7 @@ const annotateClaim = (index: number, annotations: Readonly<Record<string, strin
   });
 const tenth = Math.floor(count / 10);
 
-// Rounds of the cluster state.
+// The heading of the table: rounds of the cluster state.
 
 const HEAD = [
   `${count} nodes`.padEnd(58),
@@ -104,7 +104,7 @@ await round("poolUsage after a claim has changed, 100 times", async () => {
   }
 });
 
-// Rounds of controllers of NodePools.
+// The next lines start rounds of controllers of NodePools.
 
 const { nodePoolCounter } = await controllers("nodepool/counter");
 await played("nodepool.counter", nodePoolCounter?.(world) as Controller, {
@@ -120,7 +120,7 @@ await played("nodepool.readiness", nodePoolReadiness?.(world) as Controller, {
 const { nodePoolHash } = await controllers("nodepool/hash");
 await played("nodepool.hash, made another way before", nodePoolHash?.(world) as Controller);
 
-// Rounds of controllers of claims and Nodes.
+// The next lines start rounds of controllers of claims and Nodes.
 
 const { claimGarbageCollection, instanceGarbageCollection } = await controllers(
   "nodeclaim/garbage-collection",

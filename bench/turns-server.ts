@@ -53,7 +53,7 @@ export function createServer(there: ReadonlyMap<string, readonly KubeObject[]>):
     return of(kind).get(key) as KubeObject;
   }
 
-  /** Answers in a later iteration of the event loop. */
+  /** Makes the answer arrive in a later iteration of the event loop. */
   function answer<T>(act: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       waiting.push(() => {

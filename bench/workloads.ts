@@ -165,7 +165,10 @@ function required(topologyKey: string, matchLabels: Record<string, string>) {
   };
 }
 
-/** Equal shares of the kinds. The order of draws is label, CPU, memory; equal pods form a group. */
+/**
+ * Pods in equal shares of the kinds. The random numbers are drawn in the order label, CPU, memory; equal pods form a
+ * group.
+ */
 function drawPods(kinds: readonly Kind[], count: number): PodGroup[] {
   const random = new Random(42);
   const groups = new Map<string, { count: number; template: PodTemplateSpec }>();

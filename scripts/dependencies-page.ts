@@ -52,7 +52,7 @@ export interface RuntimePackage {
   readonly license: string;
   readonly isDirect: boolean;
   readonly hasInstallScript: boolean;
-  /** Direct dependencies that bring it. */
+  /** The direct dependencies that need this package. */
   readonly broughtBy: readonly string[];
 }
 
@@ -111,7 +111,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Markdown of the page. */
+/** The Markdown of docs/reference/dependencies.md. */
 export function dependenciesPage(): string {
   const lock = readFileSync(
     fileURLToPath(new URL("../package-lock.json", import.meta.url)),

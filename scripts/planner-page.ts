@@ -6,7 +6,7 @@ import { DEFAULT_PLANNER } from "../src/core/planner/planner-options.ts";
 import { LARGEST_REPLANNED_BATCH, MIN_SPREAD_SHARE } from "../src/core/planner/settings.ts";
 import { PLAN_SOURCES } from "../src/core/planner/sources/all.ts";
 
-/** Markdown of the page. */
+/** The Markdown of docs/guide/planner.md. */
 export function plannerPage(): string {
   return [
     ...INTRODUCTION,

@@ -3,7 +3,7 @@ import type { OptionDefinition } from "../src/operator/settings/option-definitio
 import { OPTIONS } from "../src/operator/settings/options.ts";
 import { PRESET_ROWS } from "../src/operator/settings/presets.ts";
 
-/** Markdown of the page. */
+/** The Markdown of docs/reference/presets.md. */
 export function presetsPage(): string {
   const rows = PRESET_ROWS.map((row) => {
     const { flag, default: balanced }: OptionDefinition = OPTIONS[row.setting];

@@ -1,7 +1,7 @@
 /** docs/explanation/safety.md: its prose, and the table of acts from core/safety/acts.ts. */
 import { type Act, CLAIM_ACTS, INSTANCE_ACTS, PROVIDER_ACTS } from "../src/core/safety/acts.ts";
 
-/** Markdown of the page. */
+/** The Markdown of docs/explanation/safety.md. */
 export function safetyPage(): string {
   const acts = [
     ...Object.values<Act>(INSTANCE_ACTS),

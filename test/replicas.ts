@@ -41,7 +41,7 @@ export interface Replica {
   /** Kills the replica at its n-th write from now. `arrives`: whether that write still reaches the server. */
   killAtWrite(n: number, arrives: boolean): void;
   kill(): void;
-  /** From now on every request passes this fault first. */
+  /** Makes every later request pass this fault first. */
   meet(fault: Fault | undefined): void;
   /** From now on every call to the cloud passes this fault first: it answers itself, or calls `go`. */
   meetCloud(fault: CloudFault | undefined): void;

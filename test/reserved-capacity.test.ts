@@ -30,7 +30,7 @@ spec:
 `;
 
 describe("reserved capacity", () => {
-  it("is used first, each unit once; a pod without it waits one pass and gets a bought node", async () => {
+  it("is used first, each unit once; a pod without it waits one pass and gets an on-demand node", async () => {
     const world = await openWorld({ provider: "aws", sells: isUsual });
     try {
       world.box.sandbox.aws.controls.addReservation({

@@ -117,7 +117,7 @@ function brokenWebhook(resource: string, operation: "CREATE" | "UPDATE"): KubeOb
   } as unknown as KubeObject;
 }
 
-/** Fleets that EC2 accepted. */
+/** The number of fleets that EC2 accepted. */
 function created(): number {
   return world.box.sandbox.aws.journal.calls({ action: "CreateFleet", failed: false }).length;
 }

@@ -48,7 +48,7 @@ afterEach(async () => {
   await world.close();
 });
 
-/** UIDs of the running pods. */
+/** The UIDs of the running pods. */
 async function running(): Promise<readonly string[]> {
   const pods = await world.list<Pod>("Pod", "v1", "app=inflate");
   return pods

@@ -12,7 +12,7 @@ import { drawWave } from "./answers/draw-wave.ts";
 import { type Replica, startReplica } from "./replicas.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
-/** STICKY_SEEDS=50 tries fifty batches. */
+/** Seeds of the batches. STICKY_SEEDS=50 tries fifty. */
 const SEEDS = Array.from({ length: Number(process.env["STICKY_SEEDS"] ?? 2) }, (_, seed) => seed);
 const TEN_SECONDS = 10_000;
 

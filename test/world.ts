@@ -18,9 +18,9 @@ export interface TestWorld extends User {
   readonly clock: VirtualClock;
   readonly box: Box;
   readonly client: KubeClient;
-  /** Trace lines so far. */
+  /** The lines of the trace so far. */
   readonly trace: readonly string[];
-  /** Lines of Karpenter's log so far. */
+  /** The lines of Karpenter's log so far. */
   log(): readonly string[];
   /** Lets time pass until the condition holds; fails with `what` when `limitMs` passed first. */
   until(what: string, condition: () => Promise<boolean> | boolean, limitMs?: number): Promise<void>;

@@ -33,7 +33,7 @@ export interface Contestant {
 export interface Running {
   /** Seconds of CPU time of all threads so far. */
   cpuSeconds(): number;
-  /** Peak memory so far. */
+  /** Peak memory of the process so far, in MiB. */
   peakRssMib(): number;
   stop(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { grouped } from "./format.ts";
 import type { MapRow } from "./wire.ts";
 
-/** Shown instead of data: what is missing, and what to do next. */
+/** The page's text in place of data: what is missing, and what to do next. */
 export function Empty({
   says,
   next,

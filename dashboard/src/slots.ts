@@ -5,7 +5,7 @@
  */
 
 export interface Slotted {
-  /** Group → node → slot. */
+  /** The slot of each node, by group and node. */
   readonly groups: ReadonlyMap<string, Group>;
 }
 

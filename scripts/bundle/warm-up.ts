@@ -44,7 +44,7 @@ function runNext(): void {
 }
 
 function keep(): void {
-  // Back to the default: V8 refuses a cache that was made with other flags.
+  // Restores the default, because V8 refuses a cache that was made with other flags.
   setFlagsFromString("--flush-bytecode");
   writeFileSync(fileURLToPath(new URL(`${file}.cache`, url)), part.script.createCachedData());
 }

@@ -28,7 +28,7 @@ interface Role {
   readonly kind: "ClusterRole" | "Role";
   /** Added to the full name. */
   readonly suffix: string;
-  /** Template of the namespace of a Role. */
+  /** Template text for the namespace of a Role. */
   readonly namespace?: string;
   readonly rules: string;
 }

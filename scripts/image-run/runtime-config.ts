@@ -20,11 +20,11 @@ export interface SecurityContext {
 }
 
 export interface ContainerAsk {
-  /** Replaces the image's entry point. */
+  /** The command that replaces the image's entry point. */
   readonly command?: readonly string[];
   /** The arguments of the program. Default: the image's own arguments. */
   readonly args?: readonly string[];
-  /** Added to the image's variables. */
+  /** Variables that are added to the image's variables. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly securityContext?: SecurityContext;
   readonly podSecurityContext?: PodSecurityContext;

@@ -85,7 +85,7 @@ function namesOf(facts: Omit<UpstreamFacts, "core" | "aws">, area: Area): readon
   );
 }
 
-/** Markdown of the page. */
+/** The Markdown of docs/reference/parity.md. */
 export function parityPage(): string {
   const theirs = upstreamFacts();
   const compared = compare(theirs, ourFacts());

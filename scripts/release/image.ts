@@ -12,7 +12,7 @@ const LAYER = "application/vnd.oci.image.layer.v1.tar+gzip";
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG = "application/vnd.oci.image.config.v1+json";
 const INDEX = "application/vnd.oci.image.index.v1+json";
-/** Docker's media types for the same documents. */
+/** The media types of an index: OCI's, and Docker's for the same document. */
 const INDEXES = [INDEX, "application/vnd.docker.distribution.manifest.list.v2+json"];
 
 const ARCHITECTURES = ["amd64", "arm64"] as const;

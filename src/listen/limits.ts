@@ -4,13 +4,13 @@
 export interface Limits {
   /** Largest body of a request in bytes; a larger one gets 413. A handler may ask for another limit. */
   readonly maxBodyBytes: number;
-  /** Bytes of all bodies in memory together; a request beyond that gets 429. */
+  /** Maximum number of bytes of all bodies in memory together. A request beyond that gets 429. */
   readonly maxHeldBytes: number;
-  /** Bytes of request line and headers together; more gets 431. */
+  /** Maximum number of bytes of request line and headers together. A longer request gets 431. */
   readonly maxHeaderBytes: number;
-  /** Characters of path and query; a longer URL gets 414. */
+  /** Maximum number of characters of path and query. A longer URL gets 414. */
   readonly maxUrlLength: number;
-  /** Open connections; further ones are closed at once. */
+  /** Maximum number of open connections. Further ones are closed at once. */
   readonly maxConnections: number;
   /** Requests at the same time, without long-lasting ones such as watches. A further request gets 429. */
   readonly maxRequests: number;

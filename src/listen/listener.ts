@@ -34,13 +34,13 @@ export interface TlsIdentity {
 export interface ListenOptions {
   /** The listener's name in log lines, such as `webhook` or `metrics`. */
   readonly name: string;
-  /** 0 means any free port. */
+  /** The port to listen on. 0 means any free port. */
   readonly port: number;
   /** The address to listen on. Default: all interfaces. */
   readonly host?: string | undefined;
   /**
-   * Certificate and key. Absent: plain HTTP. On loopback a plain listener accepts only programs on this machine, by the
-   * headers `Host` and `Origin`.
+   * The certificate and key. Absent: plain HTTP. On loopback a plain listener accepts only programs on this machine, by
+   * the headers `Host` and `Origin`.
    */
   readonly tls?: TlsIdentity;
   /** The limits that differ from DEFAULT_LIMITS. */

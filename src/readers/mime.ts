@@ -38,7 +38,7 @@ export function headerOf({ headers }: MimePart, name: string): string | undefine
   return line?.slice(line.indexOf(":") + 1).trim();
 }
 
-/** Header lines up to the empty line. */
+/** Splits a part into its header lines, which end at the empty line, and its content. */
 function partOf(text: string): MimePart {
   const end = text.startsWith("\n") ? 0 : text.indexOf("\n\n");
   const head = end < 0 ? text : text.slice(0, end);

@@ -37,7 +37,7 @@ export function checkLength(text: string, { source, limits }: TextSource): void 
   );
 }
 
-/** Line and column of an offset. */
+/** The line and column of an offset in the text. */
 export function placeAt(text: string, offset: number): TextPlace {
   let [line, start] = [1, 0];
   for (let at = text.indexOf("\n"); at >= 0 && at < offset; at = text.indexOf("\n", at + 1)) {

@@ -1,4 +1,4 @@
-/** Devices and claims for tests. */
+/** Builders of devices and claims for tests. */
 import type {
   Device,
   DeviceClaim,
@@ -113,7 +113,7 @@ export function cel(expression: string) {
   return { cel: { expression } };
 }
 
-/** Facts with the class `gpu`. */
+/** The facts about devices that planning needs, with the class `gpu`. */
 export function deviceFacts(more: Partial<DeviceFacts> = {}): DeviceFacts {
   return {
     slices: [],

@@ -9,7 +9,7 @@ interface QuietModel {
   readonly pools: Model["pools"];
   readonly nodes: Model["picture"]["nodes"];
   readonly restraint: ConstructorParameters<typeof Ledger>[0];
-  /** Settings of repack. Absent: repack is off. */
+  /** The settings of repack. Absent: repack is off. */
   readonly repack?: Model["picture"]["repack"];
 }
 

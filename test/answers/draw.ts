@@ -15,7 +15,7 @@ import {
 } from "../../src/testing/snapshots.ts";
 
 const MINUTE_MS = 60_000;
-/** Longer than the `expireAfter: 720h` of these NodePools. */
+/** An age that exceeds the `expireAfter: 720h` of these NodePools. */
 const EXPIRED_MINUTES = 31 * 24 * 60;
 
 /** Controller settings that some seeds have. */
@@ -43,7 +43,7 @@ const APPS = ["web", "api", "batch", "cache"];
 const BETA = { "compatibility.karpenter.sh/generation": "v1beta1" };
 const CPUS = [2, 4, 8, 16] as const;
 
-/** Random choices of one seed. */
+/** Makes the random choices of one seed. */
 interface Lot {
   below(count: number): number;
   pick<T>(items: readonly T[]): T;

@@ -5,7 +5,7 @@ import type { PoolFacts } from "./pools.ts";
 
 export interface AppFacts {
   readonly name: string;
-  /** NodePool of its pods. */
+  /** The NodePool of its pods. */
   readonly pool: string;
   readonly manifests: readonly KubeObject[];
   /**

@@ -32,7 +32,7 @@ const MINUTE = 60_000;
 const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
 /** Two runs of the garbage collectors, which act most rarely. Timeouts of claims are longer than that. */
 const FAULT_MS = 5 * MINUTE;
-/** Longer than the registration timeout. */
+/** A fault that lasts longer than the registration timeout of claims. */
 export const LONG_FAULT_MS = 20 * MINUTE;
 
 /** `busy`: during a run, with one more pod that needs its own node. */

@@ -19,7 +19,7 @@ export class Hand {
   readonly #witness: Witness;
   readonly #karpenters: Karpenters;
   readonly #note: (text: string) => void;
-  /** App → its number of replicas. */
+  /** The wanted number of replicas of each app. */
   readonly wanted = new Map<string, number>();
   readonly #undo: (() => void)[] = [];
   /** The NodePool whose consolidation will be turned off once Karpenter is dead. */

@@ -22,7 +22,7 @@ export interface Loop {
   readonly name: string;
   readonly story: string;
   readonly rounds: { readonly quick: number; readonly long: number };
-  /** Settings of Karpenter for all plays. */
+  /** Karpenter's settings whenever the loop is played. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly setup: readonly unknown[];
   readonly round: readonly unknown[];
@@ -39,7 +39,7 @@ export interface Loop {
    */
   readonly without?: {
     readonly settings?: Readonly<Record<string, string>>;
-    /** Written into the NodePool's `spec.disruption` after the set-up. */
+    /** The value of the NodePool's `spec.disruption` after the set-up. */
     readonly disruption?: unknown;
     readonly rounds: number;
   };

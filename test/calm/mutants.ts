@@ -39,7 +39,7 @@ import type { Act, Story } from "./story.ts";
 
 export interface Change {
   readonly file: string;
-  /** Text that occurs once in the file. */
+  /** The text that the mutant replaces. It occurs once in the file. */
   readonly from: string;
   readonly to: string;
 }
@@ -181,7 +181,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/core/disruption/ledger.ts",
     from: "if (recent.length === 0) return undefined;",
     to: "if (recent.length >= 0) return undefined;",
-    // On random days the hold-off prevents it.
+    // On random days the hold-off prevents this fault, so a loop is played.
     loop: "prices-swing.yaml",
   },
   {

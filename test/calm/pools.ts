@@ -8,9 +8,9 @@ import type { Random } from "../../src/base/random.ts";
 export interface BudgetFacts {
   readonly nodes: string;
   readonly reasons?: readonly string[];
-  /** With a time zone: `CRON_TZ=Europe/Zurich 0 9 * * *`. */
+  /** The schedule, which may have a time zone: `CRON_TZ=Europe/Zurich 0 9 * * *`. */
   readonly schedule?: string;
-  /** In Kubernetes' form: `2h0m`. */
+  /** The duration in Kubernetes' form: `2h0m`. */
   readonly duration?: string;
 }
 

@@ -13,7 +13,7 @@ import { LiveMirrors } from "../../src/kube/mirror/mirrors.ts";
 import { isUsual, openWorld, type TestWorld } from "../world.ts";
 
 const MINUTE = 60_000;
-/** `npm test` plays the first test; `npm run calm` all. */
+/** Whether all tests run, as in `npm run calm`. `npm test` runs only the first one. */
 const ALL = process.env["CALM"] !== undefined;
 
 const POOL = `

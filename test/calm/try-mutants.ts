@@ -122,7 +122,7 @@ export interface DayFault {
   readonly fault: string;
 }
 
-/** Plays days until one fails, and returns its fault. */
+/** A function that plays days until one fails, and returns its fault. */
 type Play = (days: readonly number[]) => Promise<DayFault | undefined>;
 
 /** The first day that fails without the rule and passes with it. */

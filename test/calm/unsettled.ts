@@ -16,7 +16,7 @@ const ASKED_AGAIN_MS = 10_000;
 export interface Seen {
   readonly apps: readonly Pick<AppFacts, "name" | "pool" | "manifests">[];
   readonly pools: readonly Pick<PoolFacts, "name" | "cpuLimit" | "nodeLimit" | "replicas">[];
-  /** App → its number of replicas. */
+  /** The wanted number of replicas of each app. */
   readonly wanted: ReadonlyMap<string, number>;
   readonly pods: readonly Pod[];
   readonly nodes: readonly Node[];

@@ -56,7 +56,7 @@ function strikes(schedule: string, atMs: number): boolean {
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** Hour and minute in this time zone. */
+/** The hour and minute at this time in the time zone. */
 export function wallClock(timeZone: string, atMs: number): readonly [number, number] {
   let format = formats.get(timeZone);
   if (format === undefined) {

@@ -258,7 +258,7 @@ export function namesOf(objects: readonly KubeObject[]): readonly string[] {
   return objects.map(({ metadata }) => metadata.name);
 }
 
-/** Leaving nodes: with the taint of disruption, or deleted. */
+/** The leaving nodes: those with the taint of disruption, and deleted ones. */
 export function goingOf(nodes: readonly Node[]): readonly Node[] {
   return nodes.filter(
     ({ metadata, spec }) =>

@@ -19,7 +19,7 @@ export const NODE_CLASS = {
 } as KubeObject;
 
 export interface PoolParts {
-  /** Added to `spec.template`, or replaces fields of it: `metadata`, `spec`. */
+  /** Fields that are added to `spec.template` or replace fields of it: `metadata`, `spec`. */
   readonly template?: { readonly metadata?: object; readonly spec?: object };
   readonly disruption?: object;
   /** Further fields of the pool's spec: `limits`, `weight`. */

@@ -58,7 +58,7 @@ export interface Difference {
   readonly oursLater: () => boolean;
   /** Whether karpenter-ts places the pod with all plan sources. */
   readonly oursByPlanner: () => boolean;
-  /** Our plan by the source "upstream-exact greedy". */
+  /** The plan of karpenter-ts by the source "upstream-exact greedy". */
   readonly oursToTheLetter: () => Plan | undefined;
   /** Results of several runs of upstream for this or another scenario. Upstream picks randomly among equals. */
   readonly theirRuns: (scenario: Scenario) => readonly Outcome[];

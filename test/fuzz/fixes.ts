@@ -52,7 +52,7 @@ function lendersOf({ keys, remedy: { fix } }: Group, all: readonly Group[]): rea
   return all.flatMap((one) => [...one.keys].filter((key) => fix.pods.has(key)));
 }
 
-/** `lenders`: pods that a smaller fix must place as well. */
+/** Checks the fix of one group. `lenders`: pods that a smaller fix must place as well. */
 function groupFaults(
   scenario: Scenario,
   { keys, remedy }: Group,

@@ -9,7 +9,7 @@ export function withoutPods(scenario: Scenario, pods: ReadonlySet<string>): Scen
   return { ...scenario, manifests };
 }
 
-/** NodePools without limits, or without their limit of nodes. */
+/** The scenario with NodePools without limits, or without their limit of nodes. */
 export function withoutLimits(scenario: Scenario, of: "everything" | "nodes"): Scenario {
   return changedSpecs(scenario, "NodePool", ({ limits = {}, ...spec }) => {
     const { nodes: _, ...others } = limits;
@@ -17,7 +17,7 @@ export function withoutLimits(scenario: Scenario, of: "everything" | "nodes"): S
   });
 }
 
-/** These NodePools without their limit of nodes. */
+/** The scenario with these NodePools without their limit of nodes. */
 export function withoutNodeLimits(scenario: Scenario, pools: ReadonlySet<string>): Scenario {
   const manifests = scenario.manifests.map((one) => {
     if (one.kind !== "NodePool" || !pools.has(one.metadata.name)) return one;
@@ -34,7 +34,7 @@ export function withoutPools(scenario: Scenario, names: ReadonlySet<string>): Sc
   return { ...scenario, manifests };
 }
 
-/** DaemonSets without host ports. */
+/** The scenario with DaemonSets without host ports. */
 export function withoutDaemonPorts(scenario: Scenario): Scenario {
   return changedSpecs(scenario, "DaemonSet", ({ template, ...spec }) => {
     const containers = template.spec.containers.map(({ ports: _, ...one }: Json) => one);
@@ -51,7 +51,7 @@ export function withoutSpreadOf(scenario: Scenario, pod: Json): Scenario {
   });
 }
 
-/** Affinity terms without the fields that upstream ignores. */
+/** The scenario with affinity terms without the fields that upstream ignores. */
 export function withoutLabelKeys(scenario: Scenario): Scenario {
   return changedSpecs(scenario, "Pod", (spec) =>
     everywhere(spec, (terms) => {

@@ -122,7 +122,7 @@ interface Stage {
   readonly placed: readonly Json[];
   /** The planned pods. */
   readonly pods: readonly Json[];
-  /** Pod → planned node. */
+  /** The planned node of each pod. */
   readonly goal: ReadonlyMap<string, string>;
   snapshot(nodes: readonly Json[], running: readonly Json[]): ReturnType<typeof snapshotOf>;
   /** The pod without the rules that count pods on nodes with an open zone. Undefined: it has no such rule. */
@@ -305,7 +305,7 @@ const SHUFFLES = 40;
 
 /** The order of pods may matter. One order that works is enough. */
 const ORDERS: readonly ((pod: Json) => number)[] = [
-  // By size, the largest pod first, as in planning.
+  // Orders pods by size, the largest first, as in planning.
   (pod) => (podAmounts(pod)["cpu"] ?? 0) + (podAmounts(pod)["memory"] ?? 0) / 1e15,
   (pod) => near(pod) * 4 + hard(pod) * 2 + apart(pod),
   (pod) => hard(pod) * 4 + near(pod) * 2 + apart(pod),

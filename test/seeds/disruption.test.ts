@@ -19,7 +19,7 @@ const HOUR_MS = 3_600_000;
 /** Too large for the sandbox's first nodes, so each pod needs a node of its own. */
 const alone = { cpu: "2" };
 
-/** Host anti-affinity: one node for each pod of the Deployment. */
+/** Host anti-affinity, so that each pod of the Deployment gets its own node. */
 const apart = (app: string): Json => ({
   podAntiAffinity: {
     requiredDuringSchedulingIgnoredDuringExecution: [

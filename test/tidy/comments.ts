@@ -5,7 +5,7 @@
 import type { SourceFile } from "./sources.ts";
 
 const MOST_WORDS = 25;
-/** Columns. The formatter wraps code at 100 and leaves comments unchanged. */
+/** Maximum number of columns of a line of comment. The formatter wraps code at 100 and leaves comments unchanged. */
 const LONGEST_LINE = 120;
 
 /** One comment: a block, or `//` lines that follow each other. */

@@ -61,7 +61,7 @@ export interface BedOptions {
   readonly operator?: string;
   /** Whether DRAConfig objects are served and turned into ResourceSlices. */
   readonly withDevices: boolean;
-  /** Port of the operator's metrics; 0: none are served. */
+  /** The port of the operator's metrics. 0: they are not served. */
   readonly metricsPort: number;
   readonly tell: (line: string) => void;
 }

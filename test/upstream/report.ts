@@ -15,7 +15,7 @@ export interface GinkgoSpec {
 }
 
 export interface Outcome {
-  /** Containers and leaf, joined by spaces. */
+  /** The name of the spec: containers and leaf, joined by spaces. */
   readonly name: string;
   readonly state: "passed" | "failed" | "skipped";
   readonly seconds: number;
@@ -27,7 +27,7 @@ export interface Verdict {
   readonly lines: readonly string[];
   /** Specs that failed and are not listed. */
   readonly unlisted: readonly string[];
-  /** Listed specs that passed: they should leave the list. */
+  /** Listed specs that passed, so that they should be removed from the list. */
   readonly mended: readonly string[];
 }
 

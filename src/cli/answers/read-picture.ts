@@ -47,7 +47,7 @@ export interface PictureFlags {
   readonly region?: string;
   /** Settings of the controller, as `name=value`. */
   readonly setting?: readonly string[];
-  /** Answer as of this time (RFC 3339). */
+  /** The time for which the question is answered, in RFC 3339. */
   readonly at?: string;
 }
 

@@ -18,7 +18,7 @@ export interface ReplicaCount {
 
 const MOST_REPLICAS = 1_000_000;
 
-/** `shop/web=12`; without a namespace: default. Throws CliError. */
+/** Parses `shop/web=12`. Without a namespace, `default` is used. Throws CliError. */
 export function parseScales(given: readonly string[]): readonly ReplicaCount[] {
   return given.map((text) => {
     const match = /^(?:([a-z0-9-]+)\/)?([a-z0-9.-]+)=(\d+)$/.exec(text);

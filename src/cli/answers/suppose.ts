@@ -13,7 +13,7 @@ export interface SupposedObjects {
   readonly scales: readonly ReplicaCount[];
 }
 
-/** Functions that build a picture from objects. */
+/** Functions that build a picture of the cluster from objects. */
 export interface PictureMakers {
   readonly found: readonly Found[];
   readonly ofObjects: (found: readonly Found[]) => Promise<ReadPicture>;

@@ -17,7 +17,7 @@ export interface LiveSourceOptions extends MirroredDoors {
   readonly mode: ConsoleSource["mode"];
   /** The time on the cluster's clock. */
   readonly nowMs: () => number | Promise<number>;
-  /** Notes for every scene. */
+  /** Notes that every scene shows. */
   readonly notes?: readonly string[];
   readonly vitals?: ConsoleSource["vitals"];
   readonly acts?: readonly Act[];

@@ -22,7 +22,7 @@ const TOKEN_BYTES = 16;
 export const CONSOLE_LIMITS = { maxConnections: 64, maxRequests: 32, sharePercent: 100 } as const;
 
 export interface ServeOptions {
-  /** 0 means any free port. */
+  /** The port on which the console listens. 0 means any free port. */
   readonly port: number;
   readonly log: Logger;
   /** Whether the bearer of a token may read the console; if absent, all who know the printed address may. */

@@ -19,7 +19,7 @@ export interface MigrationFacts {
   readonly leases: readonly Lease[];
   /** Names of webhook configurations of Karpenter. */
   readonly webhooks: readonly string[];
-  /** Chart values; absent: not given. */
+  /** The given values of the chart. Absent: none were given. */
   readonly values?: Readonly<Record<string, unknown>>;
   /** Actions that the IAM policies allow, as written, including wildcards. Absent: not given. */
   readonly allowed?: readonly string[];

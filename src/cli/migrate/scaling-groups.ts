@@ -21,7 +21,7 @@ export interface ScalingGroup {
   /** Names of the attributes by which the group chooses its types. */
   readonly attributes: readonly string[];
   readonly instanceIds: readonly string[];
-  /** Percent; absent: no mixed instances policy. */
+  /** Percentage of on-demand instances. Absent: the group has no mixed instances policy. */
   readonly onDemandPercent?: number;
   readonly onDemandBase: number;
   readonly tags: Readonly<Record<string, string>>;

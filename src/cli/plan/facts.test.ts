@@ -196,7 +196,7 @@ status:
     };
     expect(regionOf(manifests)).toBe("us-west-2");
     expect(await zonesIn("us-west-2")).toEqual(["us-west-2c"]);
-    // Planned for another region. The subnets in the status say nothing about that region.
+    // This plan is for another region, about which the subnets in the status say nothing.
     expect(await zonesIn("eu-west-1")).toEqual(["eu-west-1a", "eu-west-1b", "eu-west-1c"]);
   });
 

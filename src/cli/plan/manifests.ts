@@ -78,7 +78,7 @@ export interface Manifests {
   readonly pools: readonly (NodePool | Provisioner)[];
   readonly nodeClasses: readonly (EC2NodeClass | AWSNodeTemplate)[];
   readonly nodes: readonly Node[];
-  /** Claims in hub shape. */
+  /** The claims of all generations in hub shape. */
   readonly claims: readonly NodeClaim[];
   readonly volumeClaims: readonly PersistentVolumeClaim[];
   readonly volumes: readonly PersistentVolume[];

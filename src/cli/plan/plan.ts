@@ -100,7 +100,7 @@ export interface Unplaced {
 
 /** Data that is not in the plan itself. */
 export interface Extras {
-  /** Fixes by pod key. */
+  /** The fix of each pod, by pod key. */
   readonly remedies?: ReadonlyMap<string, Remedy>;
   readonly lowerBoundMicroUsd?: number;
   /** The number of planning passes. Default: 1. */

@@ -3,7 +3,10 @@
  * overhead and the list of all its requirements. JSON and events have the whole sentence.
  */
 
-/** `default: no instance type has enough resources`, one for each pool. A sentence of another form stays as it is. */
+/**
+ * The reason for each pool, such as `default: no instance type has enough resources`. A sentence of another form is
+ * left unchanged.
+ */
 export function reasonWords(reason: string): readonly string[] {
   return sentencesOf(reason).map((one) => {
     const pool = /^incompatible with nodepool "([^"]*)"/.exec(one)?.[1];

@@ -20,7 +20,7 @@ export function wantedPods(workload: KubeObject, autoscalers: readonly Autoscale
   if (workload.kind === "Job") return wantedOfJob(workload as Job);
   const replicas = (workload as Deployment).spec.replicas ?? 1;
   const own = autoscalers.filter((one) => targets(one, workload));
-  // Zero replicas switch the autoscaler off.
+  // With zero replicas, an autoscaler is switched off.
   if (own.length === 0 || replicas === 0) return replicas;
   // Each autoscaler enforces its bounds. If they contradict each other the size changes back and forth, so the
   // largest counts.

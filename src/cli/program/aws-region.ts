@@ -3,7 +3,7 @@
  * time.
  */
 
-/** Matches names of regions such as `eu-west-1`, `us-gov-east-1`, `eusc-de-east-1`. */
+/** Matches names of AWS regions such as `eu-west-1`, `us-gov-east-1`, `eusc-de-east-1`. */
 const REGION = /^[a-z]{2,}(-[a-z]+)+-\d+$/;
 
 /** True for a text of a region's form. It does not ask AWS whether the region exists. */

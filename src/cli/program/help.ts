@@ -4,7 +4,7 @@ import type { Command, Help, HelpConfiguration } from "commander";
 /** Widest column of flags, at most a third of the line; a longer flag has its description on the lines below it. */
 const MOST_TERM = 34;
 const INDENT = "  ";
-/** Width without a terminal. */
+/** Width of the help if there is no terminal. */
 const DEFAULT_WIDTH = 80;
 
 /** Style for `Command.configureHelp`. Subcommands inherit it. */

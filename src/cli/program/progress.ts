@@ -7,7 +7,7 @@ import { isTerminal, overwriteStderr } from "./output.ts";
 
 /** Says on standard error what a long command is doing. */
 export interface Progress {
-  /** Shows a new stage. */
+  /** Shows a new stage in place of the last one. */
   stage(text: string): void;
   end(): void;
 }

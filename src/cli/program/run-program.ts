@@ -37,7 +37,7 @@ export async function runProgram(program: Command): Promise<void> {
     await program.parseAsync(process.argv);
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Help and version succeed. For other errors commander has already printed the message.
+      // The exit code is 0 for help and version. For other errors commander has already printed the message.
       process.exitCode = error.exitCode;
     } else if (error instanceof CliError) {
       for (const problem of error.problems) say(problem);

@@ -7,7 +7,7 @@ import { terminal } from "./output.ts";
 /** When text is coloured; `auto`: on a terminal only. */
 export type ColourWhen = "auto" | "always" | "never";
 
-/** Paints a text; without colours the text is returned as it is. */
+/** A function that colours text. Without colours it returns the text unchanged. */
 export type Paint = ReturnType<typeof pc.createColors>;
 
 /** How text for people is laid out. */
@@ -17,7 +17,7 @@ export interface Screen {
   readonly paint: Paint;
   /** Longer lines are broken at a space. Absent: no line is broken, as in a file. */
   readonly wrapAt?: number;
-  /** Show all columns of tables, whatever their width. Default: false. */
+  /** Whether tables show all columns, whatever their width. Default: false. */
   readonly wide?: boolean;
 }
 

@@ -34,7 +34,7 @@ export interface ReportNode {
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
-  /** Micro-dollars an hour. 0: not known. */
+  /** The price in micro-dollars an hour. 0: it is not known. */
   readonly priceMicroUsdPerHour: number;
   /** Share of allocatable CPU that is requested, 0 to 1, including daemons. */
   readonly cpu: number;

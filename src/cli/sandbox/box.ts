@@ -48,7 +48,7 @@ export interface BoxOptions {
   readonly logLevel: "debug" | "info" | "error";
   /** `beta-only` leaves the kinds of v1alpha5 out, as v0.33 did. Default `all`. */
   readonly generations?: "all" | "beta-only";
-  /** Machines publish devices for dynamic resource allocation. Default: false. */
+  /** Whether machines publish devices for dynamic resource allocation. Default: false. */
   readonly dra?: boolean;
   /** Wraps the simulated AWS, for example in the real SDK over loopback. Default: direct calls. */
   readonly connectAws?: (sandbox: Sandbox) => Promise<AwsApi>;
@@ -56,7 +56,7 @@ export interface BoxOptions {
   readonly connectKube?: (sandbox: Sandbox) => Transport;
   /** Karpenter publishes its settings and prices, for `explain` and `simulate`. Default: false. */
   readonly isAsked?: true;
-  /** Receives Karpenter's traces. Default: no traces. */
+  /** Receives Karpenter's traces. Default: they are not recorded. */
   readonly spans?: OperatorDeps["spans"];
   /** Settings by flag name. */
   readonly flags?: Readonly<Record<string, string>>;

@@ -11,7 +11,7 @@ export interface SandboxFlags {
   readonly region: string;
   readonly kubernetesVersion: string;
   readonly generations: "all" | "beta-only";
-  /** Machines publish devices for dynamic resource allocation. */
+  /** Whether machines publish devices for dynamic resource allocation. */
   readonly dra?: boolean;
   readonly scenario?: string;
   /** The file for the page of a scenario. */

@@ -1,6 +1,6 @@
 /** Style and script of a scenario's page. The script reads only numbers from attributes, and writes only text. */
 
-/** Light or dark, as the reader's system is set. */
+/** The style sheet of the page. It is light or dark, as the reader's system is set. */
 export const STORY_STYLE = [
   ":root{color-scheme:light dark;--text:#10161C;--dim:#46505A;--ground:#FFFFFF;--line:#E7EBF0;--node:#F3F5F8;--rate:#1C72A7}",
   "@media (prefers-color-scheme:dark){:root{--text:#E8EEF4;--dim:#B4C0CC;--ground:#0F1419;--line:#25303B;--node:#1A222B;--rate:#3EB9D7}}",

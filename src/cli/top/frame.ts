@@ -11,12 +11,12 @@ import { KEYS, shareOf, shownNodes, type View } from "./view.ts";
 
 /** The size of a frame. */
 export interface Canvas {
-  /** Characters on a line, at least 60. */
+  /** Number of characters on a line, at least 60. */
   readonly columns: number;
   /** Number of lines. Absent: as many as needed. */
   readonly rows?: number | undefined;
   readonly paint: Paint;
-  /** Draw bars and marks with ASCII characters only. */
+  /** Whether bars and marks are drawn with ASCII characters only. */
   readonly isAscii?: boolean;
 }
 
@@ -142,7 +142,7 @@ function poolLines({ pools }: Fleet, canvas: Canvas): readonly Line[] {
   ];
 }
 
-/** Characters of a usage bar. */
+/** Number of characters of a usage bar. */
 const BAR = 10;
 
 function meter(share: number, { isAscii = false }: Canvas): string {

@@ -146,7 +146,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Requested divided by allocatable; 0 if nothing is allocatable. */
+/** The requested share of the allocatable amount. 0 if nothing is allocatable. */
 export function shareOf(
   { requested, allocatable }: Pick<FleetNode, "requested" | "allocatable">,
   resource: "cpu" | "memory",

@@ -67,7 +67,7 @@ function freshRow(node: FleetNode): MapRow {
   return row as unknown as MapRow;
 }
 
-/** Requested and allocatable amount of a resource. */
+/** The requested share of the allocatable amount of a resource. */
 export function share(
   { requested, allocatable }: Pick<FleetNode, "requested" | "allocatable">,
   resource: "cpu" | "memory",

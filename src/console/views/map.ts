@@ -33,7 +33,7 @@ const MOST_NODES = 20_000;
 /** Nodes handled in one step. Most of their rows exist already, so a step is short. */
 const NODES_PER_STEP = 1_024;
 
-/** As {@link mapViewInSteps}, in one step. Exported for tests. */
+/** Makes the view like {@link mapViewInSteps}, in one step. Exported for tests. */
 export function mapView(fleet: Fleet, moves?: MovesUnderWay): View<MapHead, MapRow> {
   return atOnce(mapViewInSteps(fleet, moves));
 }

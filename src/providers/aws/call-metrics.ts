@@ -15,7 +15,7 @@ export interface AwsCall {
   readonly service: string;
   /** The name of the call, such as `DescribeSubnets`. */
   readonly action: string;
-  /** HTTP status; 0: AWS did not answer. */
+  /** The HTTP status. 0: AWS did not answer. */
   readonly status: number;
   readonly durationMs: number;
 }

@@ -96,7 +96,7 @@ export function isInsufficientCapacity(error: FleetError): boolean {
   return isCapacityCode(error.ErrorCode) || error.ErrorCode === SPOT_ROLE_ERROR;
 }
 
-/** First match wins. Substring of `code: message` → reason. upstream: ToReasonMessage */
+/** The reason for each pattern of `code: message`. The first match is used. upstream: ToReasonMessage */
 const REASONS: readonly (readonly [RegExp, string, string])[] = [
   [
     /ServiceLinkedRoleCreationNotPermitted/,

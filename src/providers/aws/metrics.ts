@@ -6,7 +6,7 @@ import { DURATION_BUCKETS, type MetricSpec } from "../../base/metrics.ts";
 
 /** Labels of a call, such as `EC2`, `CreateFleet`, `200`. */
 const CALL = ["service", "action", "code"];
-/** Buckets in seconds: 0.01, each next one 1.5 times as large. */
+/** Upper bounds of the histogram's buckets in seconds: the first is 0.01, and each next one is 1.5 times as large. */
 const CALL_SECONDS = Array.from({ length: 20 }, (_, index) => 0.01 * 1.5 ** index);
 const BATCH_SIZES = [
   1, 2, 4, 5, 10, 15, 20, 25, 30, 40, 50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400,

@@ -47,21 +47,21 @@ export interface AwsSettings {
   readonly clusterCaBundle?: string;
   readonly region: string;
   readonly eksControlPlane?: boolean;
-  /** `aws.defaultInstanceProfile`: for AWSNodeTemplates that name no profile. */
+  /** The setting `aws.defaultInstanceProfile`: the profile for AWSNodeTemplates that name none. */
   readonly defaultInstanceProfile?: string;
-  /** `aws.tags`: added to everything that is launched for v1alpha5 and v1beta1 classes. */
+  /** The setting `aws.tags`: tags for everything that is launched for v1alpha5 and v1beta1 classes. */
   readonly tags?: Tags;
   /** Share of an instance's memory that the hypervisor takes. Absent: 0.075. */
   readonly vmMemoryOverheadPercent?: number;
   readonly reservedEnis?: number;
   /** The v1alpha5 setting `aws.enableENILimitedPodDensity`: whether network interfaces limit the number of pods. */
   readonly eniLimitedPodDensity?: boolean;
-  /** `aws.enablePodENI`: v1alpha5 nodes offer `vpc.amazonaws.com/pod-eni`. */
+  /** The setting `aws.enablePodENI`: whether v1alpha5 nodes offer `vpc.amazonaws.com/pod-eni`. */
   readonly podEni?: boolean;
   readonly isolatedVpc?: boolean;
-  /** Core's gate ReservedCapacity. Absent: on. */
+  /** Whether core's feature gate ReservedCapacity is on. Absent: on. */
   readonly reservedCapacity?: boolean;
-  /** Replace spot nodes on a rebalance recommendation; off by default. */
+  /** Whether spot nodes are replaced on a rebalance recommendation. Absent: no. */
   readonly actOnRebalance?: boolean;
   /** Skips the permission checks by dry runs. */
   readonly disableDryRun?: boolean;
@@ -69,15 +69,15 @@ export interface AwsSettings {
   readonly amiRefreshMs?: number;
   readonly subnetRefreshMs?: number;
   readonly securityGroupRefreshMs?: number;
-  /** Gate NodeClassCEL: off by default. */
+  /** Whether the feature gate NodeClassCEL is on. Absent: off. */
   readonly kubeletExpressions?: boolean;
   /** Which node conditions node repair acts on. Absent: upstream's default. */
   readonly repair?: RepairSettings;
   /** Drivers whose devices pods may claim (DRA); none by default. */
   readonly devices?: DeviceGates;
-  /** Follow ARC zonal shifts of the cluster; off by default. */
+  /** Whether ARC zonal shifts of the cluster are followed. Absent: no. */
   readonly zonalShift?: boolean;
-  /** Launch only what the account's vCPU quotas allow; off by default. */
+  /** Whether launches keep within the account's vCPU quotas. Absent: no. */
   readonly quotaAwareness?: boolean;
   /** Name of the SQS queue with interruption messages. Empty: there is none. */
   readonly interruptionQueue?: string;

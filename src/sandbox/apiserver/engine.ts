@@ -46,7 +46,7 @@ export interface Call {
   readonly warnings: string[];
 }
 
-/** `v1` for the core group, else `GROUP/VERSION`. */
+/** The group version of a definition: `v1` for the core group, else `GROUP/VERSION`. */
 export function groupVersionOf(definition: { group: string; version: string }): string {
   const { group, version } = definition;
   return group === "" ? version : `${group}/${version}`;

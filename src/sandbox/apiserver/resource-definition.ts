@@ -19,7 +19,7 @@ export interface ResourceDefinition {
   readonly categories: readonly string[];
   readonly namespaced: boolean;
   readonly verbs: readonly string[];
-  /** Versions of one resource share a store: `karpenter.sh/nodepools`. */
+  /** The key of the store that all versions of the resource share: `karpenter.sh/nodepools`. */
   readonly storageKey: string;
   /** Objects are stored at this version. */
   readonly storageVersion: string;

@@ -217,7 +217,7 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
   };
 }
 
-/** Own properties only: `constructor` and `__proto__` are not actions. */
+/** Finds the function for an action, in own properties only: `constructor` and `__proto__` are not actions. */
 function handlerOf(handlers: Handlers, service: string, action: string): Handler | undefined {
   const method = action.slice(0, 1).toLowerCase() + action.slice(1);
   const calls = Object.hasOwn(handlers, service) ? handlers[service] : undefined;

@@ -15,7 +15,7 @@ import { canonicalJson } from "../../base/json.ts";
 /** Labels: key → value. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** Shared by all objects without labels. */
+/** The labels of all objects that have none. */
 export const NO_LABELS: Labels = Object.freeze({});
 
 /** CPU that scoring assumes for a container without a request. */

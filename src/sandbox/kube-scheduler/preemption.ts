@@ -174,7 +174,7 @@ function bestCandidates(candidates: readonly Candidate[]): readonly Candidate[] 
   return best;
 }
 
-/** Higher priority first, then the longer running. */
+/** Orders pods by importance: higher priority first, then the longer running. */
 function byImportance(a: PodInfo, b: PodInfo): number {
   return b.priority - a.priority || startMs(a) - startMs(b) || (a.key < b.key ? -1 : 1);
 }

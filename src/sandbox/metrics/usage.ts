@@ -16,7 +16,7 @@ export type MeasuredResource = (typeof MEASURED)[number];
 const PREFIX = "karpenter-ts.sandbox/";
 const DEFAULT_PERCENT = 50;
 
-/** In thousandths of a core and of a byte. */
+/** The usage in thousandths of a core and of a byte. */
 export type Usage = Readonly<Record<MeasuredResource, number>>;
 
 /** Simulated usage of one container. */

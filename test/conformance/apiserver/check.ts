@@ -69,7 +69,7 @@ export function jsonPatch(path: string, body: unknown, more: More = {}): Step {
   return patch(path, "application/json-patch+json", body, more);
 }
 
-/** Server-side apply; the path needs its query (`?fieldManager=a`). */
+/** A step with a server-side apply. The path needs its query (`?fieldManager=a`). */
 export function apply(path: string, body: unknown, more: More = {}): Step {
   return patch(path, "application/apply-patch+yaml", body, more);
 }

@@ -20,7 +20,7 @@ const BUDGETS = "/apis/policy/v1/namespaces/<<ns>>/poddisruptionbudgets";
 const STATEFUL_SETS = "/apis/apps/v1/namespaces/<<ns>>/statefulsets";
 const REPLICA_SETS = "/apis/apps/v1/namespaces/<<ns>>/replicasets";
 
-/** Requests of a container. */
+/** The resource requests of a container. */
 const ASKS = { requests: { cpu: "100m", memory: "64Mi" } };
 
 function budget(spec: object): object {

@@ -27,7 +27,7 @@ export interface SchedulingCase {
 
 const ZONES = ["a", "b", "c"];
 const TAINT_KEYS = ["team", "spot"];
-/** 2026-01-01T00:00:00Z; pods started in the hour after it. */
+/** The first instant of the cases, 2026-01-01T00:00:00Z. Pods started in the hour after it. */
 const START_MS = 1_767_225_600_000;
 
 const PRIORITIES: Readonly<Record<string, number>> = { low: -100, mid: 100, high: 1000 };

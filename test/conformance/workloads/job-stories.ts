@@ -103,7 +103,7 @@ function cronJob(name: string, cronSpec: object, ...steps: Step[]): Story {
   return { name: `cronjob-${name}`, steps: [created, ...steps] };
 }
 
-/** 3 s after the full minute: the Jobs that were due exist. */
+/** Waits until 3 s after the full minute, when the Jobs that were due exist. */
 const MINUTE = { minute: 3_000 } as const;
 
 export const CRON_JOBS: readonly Story[] = [

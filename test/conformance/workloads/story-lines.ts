@@ -99,7 +99,7 @@ function backendsOf(object: KubeObject): object {
   return JSON.parse(canonicalJson(JSON.parse(text))) as object;
 }
 
-/** Sorted: addresses and ports come in the order of hashes. */
+/** Sorts a list by its JSON text, because addresses and ports come in the order of hashes. */
 function inOrder(value: unknown): unknown {
   if (!Array.isArray(value)) return value;
   const texts = value.map((one) => [JSON.stringify(one), one] as const);

@@ -20,14 +20,14 @@ import {
 export type Step =
   /** Creates an object in the story's namespace, or creates a Node. */
   | { readonly create: object }
-  /** Merge patch: `deployments/web`, or `pods/x-0/status`. */
+  /** Applies a merge patch to an object such as `deployments/web` or `pods/x-0/status`. */
   | { readonly patch: string; readonly with: object }
   | { readonly delete: string; readonly cascade?: "Orphan" | "Foreground" }
   /** Binds pods and makes them ready: the first `count` (default all) with this image that are not ready. */
   | { readonly ready: string; readonly count?: number }
   /** Makes ready pods with this image not ready. */
   | { readonly breaks: string; readonly count?: number }
-  /** Ends running pods. */
+  /** Ends running pods with success or failure. */
   | { readonly end: "Succeeded" | "Failed"; readonly count?: number; readonly exitCode?: number }
   /** Removes terminating pods. */
   | { readonly gone: "all" | number }

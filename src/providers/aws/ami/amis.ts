@@ -37,7 +37,7 @@ type ClassPart = Pick<AwsClass, "amiFamily" | "amiTerms" | "amiTagRequirements">
 /** The images of a node class, by selector terms or by SSM parameters. Answers are cached. */
 export class Amis {
   readonly #deps: AmisDeps;
-  /** Problems by selector term or parameter. */
+  /** Problems that are reported once while they last, by selector term or parameter. */
   readonly #problems: StandingProblems;
   readonly #cache: TtlCache<readonly Ami[]>;
   readonly #ssm: TtlCache<string | undefined>;
@@ -51,7 +51,7 @@ export class Amis {
     this.#mutableSsm = new TtlCache(deps.clock, MUTABLE_SSM_MS);
   }
 
-  /** Images, newest first. Empty: none matches. */
+  /** The images of the class, newest first. Empty: none matches. */
   async list(nodeClass: ClassPart): Promise<readonly Ami[]> {
     const kubernetes = await this.#deps.kubernetesVersion();
     const { amiFamily, amiTerms, amiTagRequirements } = nodeClass;

@@ -10,7 +10,7 @@ export interface FamilyTraits {
   readonly defaultDevices: readonly BlockDeviceMapping[];
   /** The device whose size is the node's ephemeral storage. */
   readonly ephemeralDevice: string | undefined;
-  /** kube-reserved memory grows with ENI-limited pods, not with maxPods. */
+  /** Whether kube-reserved memory grows with the pods that network interfaces allow, not with maxPods. */
   readonly reservesByEniPods: boolean;
   readonly honoursPodsPerCore: boolean;
   readonly honoursSoftEviction: boolean;

@@ -7,7 +7,7 @@
 export class AwsError extends Error {
   override readonly name = "AwsError";
   readonly code: string;
-  /** HTTP status; 0: AWS did not answer. */
+  /** The HTTP status. 0: AWS did not answer. */
   readonly status: number;
   /** The call that failed, in AWS's spelling. Set by named-calls.ts. */
   action: string | undefined;

@@ -53,7 +53,7 @@ export interface InstanceTypeInfo {
   readonly SupportedVirtualizationTypes: readonly string[];
   readonly BareMetal: boolean;
   readonly BurstablePerformanceSupported?: boolean;
-  /** `nitro`, `xen`; absent for bare metal. */
+  /** The hypervisor: `nitro` or `xen`. Absent for bare metal. */
   readonly Hypervisor?: string;
   readonly ProcessorInfo: {
     readonly Manufacturer?: string;
@@ -163,7 +163,7 @@ export interface SpotPrice {
   readonly InstanceType: string;
   readonly AvailabilityZone: string;
   readonly ProductDescription: string;
-  /** Decimal US dollars an hour, as text. */
+  /** The price in decimal US dollars an hour, as text. */
   readonly SpotPrice: string;
   readonly Timestamp: string;
 }

@@ -32,7 +32,10 @@ export interface Instance {
   readonly PrivateIpAddress?: string;
   readonly SecurityGroups: readonly { readonly GroupId: string; readonly GroupName?: string }[];
   readonly IamInstanceProfile?: { readonly Arn: string; readonly Id?: string };
-  /** `spot`, `capacity-block`, `interruptible-capacity-reservation`; absent for on-demand. */
+  /**
+   * How the instance was bought: `spot`, `capacity-block` or `interruptible-capacity-reservation`. Absent for
+   * on-demand.
+   */
   readonly InstanceLifecycle?: string;
   readonly SpotInstanceRequestId?: string;
   readonly Architecture?: string;

@@ -106,7 +106,7 @@ export interface CreateLaunchTemplateInput {
   readonly DryRun?: boolean;
 }
 
-/** The template's first version. */
+/** The created launch template with its first version. */
 export interface CreateLaunchTemplateOutput {
   readonly LaunchTemplate: LaunchTemplate;
 }
@@ -144,7 +144,7 @@ export interface LaunchTemplateConfig {
   readonly LaunchTemplateSpecification: {
     readonly LaunchTemplateName?: string;
     readonly LaunchTemplateId?: string;
-    /** `$Latest`, `$Default` or a number. */
+    /** The version of the template: `$Latest`, `$Default` or a number. */
     readonly Version: string;
   };
   readonly Overrides: readonly FleetOverride[];

@@ -8,13 +8,13 @@ export interface CapacityReservation {
   readonly InstanceType: string;
   readonly AvailabilityZone: string;
   readonly AvailabilityZoneId?: string;
-  /** `active`, `expired`, `cancelled`, … */
+  /** The state: `active`, `expired`, `cancelled`, … */
   readonly State: string;
   readonly TotalInstanceCount?: number;
   readonly AvailableInstanceCount: number;
   /** Which instances may use it: `open` or `targeted`. */
   readonly InstanceMatchCriteria?: string;
-  /** `default`, `capacity-block`; absent means default. */
+  /** The kind of reservation: `default` or `capacity-block`. Absent means default. */
   readonly ReservationType?: string;
   readonly EndDate?: string;
   /** EC2 may take it back with a warning. */

@@ -32,7 +32,7 @@ export interface QueueMessage {
   /** Identifies this receipt of the message. A deletion needs it. */
   readonly ReceiptHandle: string;
   readonly Body: string;
-  /** `SentTimestamp` (epoch milliseconds as text), if asked for. */
+  /** The requested attributes, such as `SentTimestamp` (epoch milliseconds as text). */
   readonly Attributes?: Readonly<Record<string, string>>;
 }
 

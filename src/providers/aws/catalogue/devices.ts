@@ -12,7 +12,7 @@ interface DeviceRow {
   readonly capacity: Readonly<Record<string, string>>;
 }
 
-/** Driver → devices, in the order of the hardware. */
+/** The devices of each driver, in the order of the hardware. */
 type DevicesByDriver = Readonly<Record<string, readonly DeviceRow[] | undefined>>;
 
 interface DataFile {

@@ -18,7 +18,7 @@ export interface DeviceGates {
   readonly nvidiaGpu: boolean;
   /** Whether devices of the driver `dra.net` are planned. */
   readonly efa: boolean;
-  /** `neuron.aws.com`; karpenter-ts only, experimental. */
+  /** Whether devices of the driver `neuron.aws.com` are planned. karpenter-ts only, and experimental. */
   readonly neuron: boolean;
 }
 

@@ -11,7 +11,7 @@ const BOTH: RequirementSpec = {
   values: ["spot", "on-demand"],
 };
 
-/** `spot/a:30` → an available offering of 30 micro-dollars; `!` marks an unavailable one. */
+/** An offering from text: `spot/a:30` is an available one of 30 micro-dollars, and `!` marks an unavailable one. */
 function offering(text: string): Offering {
   const [, off, capacityType, zone, price] = /^(!?)(.+)\/(.+):(\d+)$/.exec(text) ?? [];
   return {

@@ -59,7 +59,7 @@ function progress(native: KubeObject): string {
   return reached.join();
 }
 
-/** 0: the amount is not given. */
+/** The amount in bytes. 0: the amount is not given. */
 function bytesOf(amounts: Parameters<typeof parseResources>[0]): number {
   return parseResources(amounts)["memory"] ?? 0;
 }

@@ -79,7 +79,7 @@ export function capacityOf(
   );
 }
 
-/** Sum of kube-reserved, system-reserved and eviction threshold. */
+/** The sum of kube-reserved, system-reserved and the eviction threshold. */
 export function overheadOf(
   info: InstanceTypeInfo,
   capacity: Resources,
@@ -190,7 +190,9 @@ function evictedAt(
   return Math.max(...texts.map((text) => threshold(text, capacity)));
 }
 
-/** `100Mi`, or a share of the capacity. A share of 100 % switches the signal off. */
+/**
+ * The amount of a threshold, given as `100Mi` or as a share of the capacity. A share of 100 % switches the signal off.
+ */
 function threshold(text: string, capacity: number): number {
   if (!text.endsWith("%")) return parseUnits(text) ?? 0;
   const percent = Number(text.slice(0, -1));

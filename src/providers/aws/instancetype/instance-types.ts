@@ -68,7 +68,7 @@ export interface InstanceTypesDeps {
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
-  /** Gate NodeClassCEL. Absent: off. */
+  /** Whether the feature gate NodeClassCEL is on. Absent: off. */
   readonly kubeletExpressions?: boolean;
   /** Drivers whose devices pods may claim. Absent: none. */
   readonly devices?: DeviceGates;

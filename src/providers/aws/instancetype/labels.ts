@@ -48,7 +48,7 @@ export interface ReservationLabels {
 }
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", arm64: "arm64" };
-/** `m5.large`, `u-6tb1.metal`: category and generation. */
+/** Matches types such as `m5.large` and `u-6tb1.metal`: category and generation. */
 const FAMILY_PATTERN = /^([a-z]+)(-[0-9]+tb)?([0-9]+).*\./;
 
 /** `amd64` or `arm64`; undefined for types of other architectures, such as 32-bit or macOS. */
@@ -175,7 +175,7 @@ function number(value: number | undefined): readonly string[] {
   return value === undefined ? [] : [String(value)];
 }
 
-/** `A10G` → `a10g`, `Annapurna Labs` → `annapurna-labs`. */
+/** A label value from a name: `A10G` → `a10g`, `Annapurna Labs` → `annapurna-labs`. */
 function slug(text: string | undefined): string | undefined {
   return text?.toLowerCase().replaceAll(" ", "-");
 }

@@ -65,7 +65,10 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
     countDisrupted(deps, claim, kind);
   }
 
-  /** karpenter-ts only: a rebalance recommendation comes before the warning of two minutes. */
+  /**
+   * Whether the message comes before the warning of two minutes and is acted on: a rebalance recommendation.
+   * karpenter-ts only.
+   */
   function isEarly(kind: ActingKind): boolean {
     return kind === "rebalance_recommendation" && deps.settings.actOnRebalance === true;
   }

@@ -54,7 +54,7 @@ export interface TemplateInput {
   /** Whether no subnet of the class assigns public addresses. */
   readonly privateSubnets: boolean;
   readonly ipv6: boolean;
-  /** Cores and threads, where the class chooses them. */
+  /** The numbers of cores and threads, if the class chooses them. */
   readonly cpu?: CpuChoice | undefined;
   /** Whether the instance must be able to run Nitro enclaves. */
   readonly enclaves?: boolean;

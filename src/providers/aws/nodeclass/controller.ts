@@ -58,7 +58,7 @@ const WAIT_FOR_CLAIMS_MS = 600_000;
 /** Interval of checks for instances without a claim, because no event reports their end. */
 const WAIT_FOR_INSTANCES_MS = 60_000;
 
-/** Status, conditions and finalizer of EC2NodeClasses. */
+/** Keeps status, conditions and finalizer of EC2NodeClasses. */
 export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller {
   const name = "nodeclass";
   const log = deps.log.with({ controller: name });

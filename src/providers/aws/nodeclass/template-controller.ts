@@ -24,7 +24,7 @@ const REFRESH_MS = 300_000;
 /** Time until an empty match is tried again, because the resource is probably being created. */
 const RETRY_MS = 60_000;
 
-/** Status of AWSNodeTemplates (v1alpha1). */
+/** Keeps the status of AWSNodeTemplates (v1alpha1). */
 export function nodeTemplateController(deps: AwsDeps, parts: AwsParts): Controller {
   const name = "awsnodetemplate";
   const standing = new StandingProblems(deps.log.with({ controller: name }), deps.clock);

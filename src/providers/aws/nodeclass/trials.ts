@@ -27,7 +27,7 @@ export interface TrialInput {
   readonly instanceProfile: string;
 }
 
-/** Reason and message of the condition. */
+/** A refusal, as reason and message of the condition. */
 export interface Refusal {
   readonly reason: string;
   readonly message: string;

@@ -18,7 +18,7 @@ export interface FoundPlacementGroup {
   readonly id: string;
   readonly name: string;
   readonly strategy: string;
-  /** `1` to the number of partitions; empty for other strategies. */
+  /** The partitions as text, from `1` to their number. Empty for other strategies. */
   readonly partitions: readonly string[];
 }
 

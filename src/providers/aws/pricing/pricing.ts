@@ -127,7 +127,7 @@ function priceOfProduct(
   return undefined;
 }
 
-/** Dollars an hour. The dearest EC2 instance costs less than 1,000. */
+/** The highest plausible price in dollars an hour. The most expensive EC2 instance costs less than 1,000. */
 const MOST_USD_PER_HOUR = 100_000;
 
 /** Micro-dollars. Undefined: no price at which anything is sold, such as zero, a negative, or an absurd one. */

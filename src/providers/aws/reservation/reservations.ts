@@ -34,7 +34,7 @@ export interface Reservation {
   readonly matchCriteria: "open" | "targeted";
   readonly type: "default" | "capacity-block";
   readonly interruptible: boolean;
-  /** `expiring`: a capacity block within 40 minutes of its end. */
+  /** The state. `expiring`: a capacity block within 40 minutes of its end. */
   readonly state: "active" | "expiring";
   /** The end of the reservation in RFC 3339. Undefined: it has no end. */
   readonly endTime: string | undefined;

@@ -12,15 +12,15 @@ import {
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import type { Tag } from "../api/call.ts";
 
-/** On instances of older generations: the cluster's name. */
+/** The tag of instances of older generations with the cluster's name. */
 export const MANAGED_BY_TAG = "karpenter.sh/managed-by";
-/** On instances of v1: the cluster's name. */
+/** The tag of v1 instances with the cluster's name. */
 export const EKS_CLUSTER_TAG = "eks:eks-cluster-name";
-/** On instances: the node class. */
+/** The tag of instances with the name of the node class. */
 export const NODECLASS_TAG = "karpenter.k8s.aws/ec2nodeclass";
-/** On instances: the claim. */
+/** The tag of instances with the name of the claim. */
 export const NODECLAIM_TAG = "karpenter.sh/nodeclaim";
-/** On launch templates: which controller may delete them. */
+/** The tag of launch templates with the cluster whose controller may delete them. */
 export const TEMPLATE_CLUSTER_TAG = "karpenter.k8s.aws/cluster";
 const NAME_TAG = "Name";
 

@@ -28,7 +28,7 @@ export interface Bootstrap {
   readonly clusterEndpoint: string;
   /** The cluster's CA as PEM text in base64. Absent: the kubelet gets no such argument. */
   readonly caBundle: string | undefined;
-  /** Service CIDR: AL2023 only. */
+  /** The service CIDR of the cluster. Only AL2023 needs it. */
   readonly clusterCidr: string | undefined;
   /** Address of kube-dns. Undefined if it is not known. */
   readonly dnsIp: string | undefined;
@@ -39,7 +39,7 @@ export interface Bootstrap {
   /** Taints of the claim; `nodeTaints` adds the one that registration removes. */
   readonly taints: readonly Taint[];
   readonly raid0: boolean;
-  /** `latest` or `1.47.0`. Only Bottlerocket needs it. Absent: it is not known. */
+  /** The version of the image: `latest` or `1.47.0`. Only Bottlerocket needs it. Absent: it is not known. */
   readonly imageVersion?: string | undefined;
   /** The class's own user data. */
   readonly custom: string | undefined;

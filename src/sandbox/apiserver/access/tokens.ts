@@ -14,7 +14,7 @@ export interface Reference {
 /** The claims of a service account's token. */
 export interface Claims {
   readonly aud: readonly string[];
-  /** Seconds since 1970, as `iat` and `nbf`. */
+  /** Times of the token in seconds since 1970: its end, and as `iat` and `nbf` its issue and its begin. */
   readonly exp: number;
   readonly iat: number;
   readonly iss: string;

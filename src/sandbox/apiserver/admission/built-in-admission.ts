@@ -66,7 +66,7 @@ export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): Kube
     const pod = admission.object as PodShape;
     if (pod.spec === undefined || pod.spec === null) return pod;
     if (admission.operation !== "CREATE") return withDefaultTolerations(pod);
-    // In kube-apiserver's order. upstream: pkg/kubeapiserver/options/plugins.go
+    // The plugins run in kube-apiserver's order. upstream: pkg/kubeapiserver/options/plugins.go
     const named = withServiceAccount(call, withLimitDefaults(call, pod));
     return withClassOfPod(call, withDefaultTolerations(withPriority(call, named)));
   }

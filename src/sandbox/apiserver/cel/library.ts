@@ -15,7 +15,7 @@ import { registerQuantities } from "./quantities.ts";
 /** Longest text that one `replace` may build, in characters. It equals the largest request. */
 const LONGEST_TEXT = 3 * 1_024 * 1_024;
 
-/** Registers everything on `environment`. */
+/** Registers all these functions and types on `environment`. */
 export function registerKubernetesLibrary(environment: Environment): void {
   registerStrings(environment);
   registerLists(environment);

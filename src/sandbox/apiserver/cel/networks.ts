@@ -36,7 +36,7 @@ class Cidr {
   }
 }
 
-/** `url(…)`, `isURL(…)` and the functions of a URL. */
+/** Registers `url(…)`, `isURL(…)` and the functions of a URL. */
 export function registerUrls(environment: Environment): void {
   const type = "kubernetes.URL";
   environment
@@ -54,7 +54,7 @@ export function registerUrls(environment: Environment): void {
     .registerFunction(`${type}.getEscapedPath(): string`, ({ url }: Url) => url.pathname);
 }
 
-/** `ip(…)`, `cidr(…)` and the functions of addresses and networks. */
+/** Registers `ip(…)`, `cidr(…)` and the functions of addresses and networks. */
 export function registerNetworks(environment: Environment): void {
   const ip = "net.IP";
   const cidr = "net.CIDR";

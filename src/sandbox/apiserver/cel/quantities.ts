@@ -16,7 +16,7 @@ export function celQuantity(text: string): unknown {
   return new Quantity(parseNano(text) ?? 0n);
 }
 
-/** `quantity("1Gi")`, `isQuantity(…)` and the functions of quantities. */
+/** Registers `quantity("1Gi")`, `isQuantity(…)` and the functions of quantities. */
 export function registerQuantities(environment: Environment): void {
   const type = "kubernetes.Quantity";
   const isWhole = ({ nano }: Quantity): boolean => nano % NANO === 0n;

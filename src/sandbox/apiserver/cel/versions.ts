@@ -19,7 +19,7 @@ export function celVersion(text: string): unknown {
   return read(text);
 }
 
-/** `semver("1.2.3")`, `isSemver(…)` and the functions of versions. */
+/** Registers `semver("1.2.3")`, `isSemver(…)` and the functions of versions. */
 export function registerVersions(environment: Environment): void {
   const type = "kubernetes.Semver";
   environment

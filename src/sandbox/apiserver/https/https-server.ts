@@ -34,7 +34,7 @@ import { type WatchFrame, WatchFrames } from "./watch-frames.ts";
 
 /** Port and folder of the served API. */
 export interface HttpsOptions {
-  /** 0 = any free port. */
+  /** The port to listen on. 0 means any free port. */
   readonly port: number;
   /** Directory of the certificates and the token. */
   readonly directory: string;

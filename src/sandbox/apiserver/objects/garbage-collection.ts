@@ -37,7 +37,7 @@ class Collector {
   readonly #engine: Engine;
   readonly #log: Logger;
   readonly #places = new Map<string, Place>();
-  /** Owner UID → UIDs of its dependents. */
+  /** The UIDs of the dependents of each owner, by the owner's UID. */
   readonly #dependents = new Map<string, Set<string>>();
   /** UIDs to handle, each once, in order of arrival. */
   readonly #due = new Set<string>();

@@ -69,7 +69,7 @@ export interface Change {
 export interface Door {
   /** The next object with only those changes that the subresource allows. */
   readonly keep: (next: KubeObject, current: KubeObject) => KubeObject;
-  /** Used instead of the validation of the kind. */
+  /** The validation of the write, used instead of that of the kind. */
   readonly validate: (next: KubeObject, current: KubeObject) => readonly FieldError[];
 }
 

@@ -31,7 +31,7 @@ export function nodeOf(isMember: boolean, children: Map<string, FieldSet>): Fiel
   return isMember ? LEAF : EMPTY;
 }
 
-/** Paths of either set. */
+/** The set of the paths of either set. */
 export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b || isEmpty(b)) return a;
   if (isEmpty(a)) return b;
@@ -54,7 +54,7 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
   return nodeOf(a.isMember && !b.isMember, children);
 }
 
-/** Paths of both sets. */
+/** The set of the paths that are in both sets. */
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return EMPTY;
   const children = new Map<string, FieldSet>();

@@ -5,7 +5,7 @@
  */
 import { clone, deepEqual, isObject, setField } from "../../../base/json.ts";
 
-/** Operations allowed in one patch. upstream: apiserver pkg/endpoints/handlers/patch.go */
+/** Maximum number of operations in one patch. upstream: apiserver pkg/endpoints/handlers/patch.go */
 export const MAX_OPERATIONS = 10_000;
 /** Bytes of JSON that the copies in one patch may add. upstream: apiserver pkg/server/config.go */
 const MAX_COPIED_BYTES = 3 * 1_024 * 1_024;

@@ -80,7 +80,7 @@ function problemOf(error: unknown): string {
   return "unexpected EOF";
 }
 
-/** Deepest nesting of messages. */
+/** Maximum nesting of messages. */
 const MAX_DEPTH = 100;
 
 class DepthError extends Error {

@@ -42,7 +42,9 @@ export function messageNamed(name: string): Message | undefined {
   return list;
 }
 
-/** `apps/v1`, `Deployment` → `apps.v1.Deployment`; `rbac.authorization.k8s.io/v1` → `rbac.v1`. */
+/**
+ * The name of a message: `apps/v1`, `Deployment` → `apps.v1.Deployment`; `rbac.authorization.k8s.io/v1` → `rbac.v1`.
+ */
 export function messageOf(apiVersion: string, kind: string): string {
   if (kind === "DeleteOptions" || kind === "WatchEvent") return `meta.v1.${kind}`;
   if (apiVersion === "v1" && EVERYWHERE.has(kind)) return `meta.v1.${kind}`;

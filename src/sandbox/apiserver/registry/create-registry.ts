@@ -12,7 +12,7 @@ import { compareVersions } from "./version-order.ts";
 
 /** The registry of the kinds that are served now. CRDs add and remove kinds. */
 export interface MutableRegistry extends Registry {
-  /** `1.34`, `v1.34.4`: what /version reports. */
+  /** The version that /version reports, as `1.34` or `v1.34.4`. */
   readonly kubernetesVersion: string;
   /** Increases with each change of the served kinds. */
   readonly generation: number;

@@ -65,7 +65,7 @@ export const POD_TEMPLATE_RULES: KindRules = {
   ],
 };
 
-/** `Guaranteed`, `Burstable` or `BestEffort`. upstream: pkg/apis/core/v1/helper/qos */
+/** The QoS class: `Guaranteed`, `Burstable` or `BestEffort`. upstream: pkg/apis/core/v1/helper/qos */
 export function qosClass(spec: Raw): string {
   // Pod-level resources replace those of the containers.
   const containers =

@@ -11,7 +11,7 @@ function names(objects: readonly KubeObject[]): readonly string[] {
 }
 
 describe("the store of the API server", () => {
-  it("lists by namespace and name, and one namespace without those of similar names", () => {
+  it("lists objects by namespace and name, and for one namespace none of a namespace with a similar name", () => {
     const store = new Store();
     for (const [name, namespace] of [
       ["b", "a-b"],

@@ -13,8 +13,8 @@ export function sinceCell(timestamp: unknown, nowMs: number): string {
 }
 
 /**
- * `5s`, `3m10s`, `47m`, `5h12m`, `9h`, `3d4h`, `30d`, `2y40d`, `9y`. upstream: apimachinery
- * pkg/util/duration.
+ * A duration as kubectl prints it: `5s`, `3m10s`, `47m`, `5h12m`, `9h`, `3d4h`, `30d`, `2y40d`, `9y`. upstream:
+ * apimachinery pkg/util/duration.
  */
 export function humanDuration(spanMs: number): string {
   // Clocks may differ by two seconds. A time further in the future is a mistake, which the cell

@@ -23,7 +23,10 @@ export const autoscalerCells: Cells = (autoscaler, nowMs) => {
   ];
 };
 
-/** `cpu: <unknown>/80%, memory: 1Gi/2Gi + 1 more...`. upstream: pkg/printers/internalversion formatHPAMetrics */
+/**
+ * The cell with the targets: `cpu: <unknown>/80%, memory: 1Gi/2Gi + 1 more...`. upstream: pkg/printers/internalversion
+ * formatHPAMetrics
+ */
 function targetsOf(autoscaler: Parameters<Cells>[0]): string {
   const isNewer = autoscaler.spec?.metrics !== undefined;
   const { spec = {}, status = {} }: Raw = isNewer ? autoscaler : newerAutoscalerOf(autoscaler);

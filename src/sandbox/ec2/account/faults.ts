@@ -42,7 +42,7 @@ export interface CallFault {
   readonly service?: string;
   readonly code: string;
   readonly message: string;
-  /** HTTP status; 0 means that no answer comes. */
+  /** The HTTP status of the answer. 0 means that no answer comes. */
   readonly status: number;
   /** Number of calls that fail. Absent: all, until the fault is undone. */
   readonly times?: number;

@@ -159,7 +159,7 @@ function toProfile(state: AwsState, record: ProfileRecord): InstanceProfile {
   };
 }
 
-/** DescribeCluster, and ListClusters for people. */
+/** The simulated calls DescribeCluster, and ListClusters, which only people use. */
 export function eksCalls(
   state: AwsState,
 ): Answers<EksApi> & { listClusters(): { readonly clusters: readonly string[] } } {

@@ -22,7 +22,7 @@ export interface JournalEntry {
   readonly outcome: CallOutcome;
 }
 
-/** Selects entries. Without fields, all. */
+/** Selects entries of the journal. Without fields it selects all. */
 export interface JournalQuery {
   readonly service?: string;
   readonly action?: string;

@@ -10,7 +10,7 @@ export interface PolicyStatement {
   readonly Effect: "Allow" | "Deny";
   readonly Action: string | readonly string[];
   readonly Resource: string | readonly string[];
-  /** Operator → key → values: `{StringEquals: {"ec2:ResourceTag/team": ["a"]}}`. */
+  /** The conditions of the statement, by operator and key: `{StringEquals: {"ec2:ResourceTag/team": ["a"]}}`. */
   readonly Condition?: Readonly<
     Record<string, Readonly<Record<string, string | readonly string[]>>>
   >;

@@ -155,7 +155,7 @@ export interface ShiftRecord {
 export interface RuleRecord {
   readonly name: string;
   readonly pattern: Readonly<Record<string, unknown>>;
-  /** ARNs of queues by target id. */
+  /** The ARNs of the rule's target queues, by target id. */
   readonly targets: Map<string, string>;
 }
 

@@ -1,4 +1,4 @@
-/** CreateTags, and EC2's rules for tags. */
+/** The call CreateTags, and EC2's rules for tags. */
 import type { Tag } from "../../../providers/aws/api/call.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { Ec2Api } from "../../../providers/aws/api/ec2.ts";

@@ -47,7 +47,7 @@ const FILTERS: ReadonlySet<string> = new Set([
   "iam-instance-profile.arn",
 ]);
 
-/** DescribeInstances, RebootInstances and TerminateInstances. */
+/** The simulated calls DescribeInstances, RebootInstances and TerminateInstances. */
 export function instanceCalls(state: AwsState): InstanceCalls {
   return {
     describeInstances(input) {

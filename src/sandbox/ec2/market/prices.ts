@@ -25,7 +25,7 @@ const HISTORY_LIMIT = 1000;
 /** Price and depth of one type in one zone. */
 export interface SpotPool {
   readonly priceMicroUsd: number;
-  /** 1 (shallow) to 10 (deep). */
+  /** The depth of the pool, from 1 (shallow) to 10 (deep). */
   readonly depth: number;
 }
 
@@ -70,7 +70,7 @@ export function isOffered(state: AwsState, type: string, zone: string): boolean 
   );
 }
 
-/** DescribeSpotPriceHistory: the current price of each pool. */
+/** The simulated call DescribeSpotPriceHistory: it returns the current price of each pool. */
 export function spotPriceCalls(state: AwsState): Pick<Answers<Ec2Api>, "describeSpotPriceHistory"> {
   return {
     describeSpotPriceHistory(input) {
@@ -110,7 +110,7 @@ export function spotPriceCalls(state: AwsState): Pick<Answers<Ec2Api>, "describe
   };
 }
 
-/** GetProducts for EC2 instances: Linux, on demand. */
+/** The simulated call GetProducts for EC2 instances: Linux, on demand. */
 export function pricingCalls(state: AwsState): Answers<PricingApi> {
   return {
     getProducts(input) {
@@ -129,11 +129,11 @@ export function pricingCalls(state: AwsState): Answers<PricingApi> {
 
 interface Product {
   readonly attributes: Readonly<Record<string, string>>;
-  /** JSON, as the API answers it. */
+  /** The product as JSON text, as the API answers it. */
   readonly document: string;
 }
 
-/** Keyed by catalogue, then by region. On-demand prices never change. */
+/** Products by catalogue and then by region. On-demand prices never change. */
 const products = new WeakMap<Catalogue, Map<string, readonly Product[]>>();
 
 function productsOf({ catalogue, region }: AwsState): readonly Product[] {

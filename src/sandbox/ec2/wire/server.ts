@@ -41,7 +41,7 @@ interface Request {
   readonly target: string | undefined;
   readonly contentType: string;
   readonly body: string;
-  /** Aborted if the caller disconnects before the answer. */
+  /** The signal that is aborted if the caller disconnects before the answer. */
   readonly signal: AbortSignal;
 }
 
@@ -60,7 +60,7 @@ export const AWS_LIMITS: Partial<Limits> = {
 
 /** Options of the HTTP endpoint: where to listen. */
 export interface AwsEndpointOptions {
-  /** 0 means any free port. */
+  /** The port to listen on. 0 means any free port. */
   readonly port: number;
   /** Receives refused and failed requests of the listener. Default: no log. */
   readonly log?: Logger;

@@ -48,7 +48,7 @@ const MAX_DEVICES = 32;
 const MAX_CHOICES = 200_000;
 export const TIMED_OUT = "timed out trying to allocate devices";
 
-/** Allocates on one node. */
+/** Allocates devices on one node for the claims of a pod. */
 export function allocate(question: AllocationQuestion): Allocation {
   const search = new Search(question);
   try {

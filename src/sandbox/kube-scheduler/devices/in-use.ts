@@ -4,7 +4,7 @@ import { nano } from "./capacity.ts";
 import { deviceId } from "./pools.ts";
 
 export interface DevicesInUse {
-  /** Devices that belong to one claim alone. */
+  /** The devices that belong to one claim alone. */
   readonly whole: ReadonlySet<string>;
   /** For shared devices: the amounts that all claims together use, in nano units by capacity. */
   readonly parts: ReadonlyMap<string, ReadonlyMap<string, bigint>>;

@@ -50,7 +50,7 @@ export const dynamicResources: Filter = {
   },
 };
 
-/** Devices on the node for claims without an allocation. */
+/** The devices on the node for claims without an allocation. */
 export function allocationOn(
   { name, labels }: NodeInfo,
   claims: readonly ResourceClaim[],

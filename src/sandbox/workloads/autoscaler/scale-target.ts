@@ -20,7 +20,7 @@ export interface Targets {
   resize(target: ScaleTarget, replicas: number): Promise<void>;
 }
 
-/** Attempts after conflicts. upstream: client-go util/retry, DefaultRetry */
+/** Number of attempts after conflicts. upstream: client-go util/retry, DefaultRetry */
 const TRIES = 5;
 
 /** Creates Targets that use the API server's discovery. */

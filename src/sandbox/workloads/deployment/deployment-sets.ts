@@ -63,7 +63,7 @@ export function isOfTemplate(set: ReplicaSet, deployment: Deployment): boolean {
   return deepEqual(template, wanted);
 }
 
-/** Sorts the oldest first. */
+/** Orders ReplicaSets by age, the oldest first. */
 export function byAge(a: ReplicaSet, b: ReplicaSet): number {
   return createdAtMs(a) - createdAtMs(b) || (a.metadata.name < b.metadata.name ? -1 : 1);
 }

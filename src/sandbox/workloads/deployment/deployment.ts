@@ -27,7 +27,7 @@ import { statusOf, untilDeadline } from "./deployment-status.ts";
 import { rolloutSteps } from "./rollout.ts";
 import { createSet, dropSets, noteDesired, renewRevision, scaleSet } from "./set-writes.ts";
 
-/** Rolls out Deployments. */
+/** Keeps the ReplicaSets of each Deployment and rolls out new templates. */
 export function deploymentController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const deployments = mirrors.of(DEPLOYMENT);

@@ -121,7 +121,7 @@ function targetOf(pod: Pod): string | undefined {
     .find(({ key, operator }) => key === NODE_NAME && operator === "In")?.values?.[0];
 }
 
-/** Sorts the oldest first. */
+/** Orders pods by age, the oldest first. */
 export function byAge(a: Pod, b: Pod): number {
   const [aAt, bAt] = [a.metadata.creationTimestamp ?? "", b.metadata.creationTimestamp ?? ""];
   if (aAt !== bAt) return aAt < bAt ? -1 : 1;
