@@ -78,7 +78,7 @@ async function release(): Promise<void> {
   const commit = git("rev-parse", "HEAD");
   const atMs = Number(process.env["SOURCE_DATE_EPOCH"] ?? git("log", "-1", "--format=%ct")) * 1_000;
   const out = outFolder(version);
-  // Inside the checkout, so that imports find its node_modules.
+  // A folder inside the checkout, so that imports find its node_modules.
   mkdirSync(join(ROOT, "dist"), { recursive: true });
   const source = mkdtempSync(join(ROOT, "dist/.release-"));
   try {

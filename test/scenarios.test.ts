@@ -89,14 +89,17 @@ describe("the example stories", () => {
       { apply: [{ apiVersion: "v1", kind: "Pod", metadata: { name: "bare" }, spec: {} }] },
       /^step 1 \(apply\): refused: Pod "bare" is invalid: spec\.containers: Required value/,
     ],
-  ])("%o ends the story with the words of the refusal", async (step, sentence) => {
-    const scenario = parseScenario(
-      { name: "refused", story: "A step is refused.", steps: [step] },
-      "story.yaml",
-    );
-    const { broken } = (await tellStory(scenario)).outcome;
-    expect(broken).toEqual([
-      typeof sentence === "string" ? sentence : expect.stringMatching(sentence),
-    ]);
-  });
+  ])(
+    "a step that the API server refuses ends the story with its error: %o",
+    async (step, sentence) => {
+      const scenario = parseScenario(
+        { name: "refused", story: "A step is refused.", steps: [step] },
+        "story.yaml",
+      );
+      const { broken } = (await tellStory(scenario)).outcome;
+      expect(broken).toEqual([
+        typeof sentence === "string" ? sentence : expect.stringMatching(sentence),
+      ]);
+    },
+  );
 });

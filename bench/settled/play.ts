@@ -110,7 +110,7 @@ function standing(view: View): Standing {
   return { nodes: view.nodes().length, dollarsPerHour: dollarsPerHour(view.nodes()) };
 }
 
-/** Evictions that a PodDisruptionBudget refused do not count. */
+/** The word `evicted` for a call that evicted a pod. Evictions that a PodDisruptionBudget refused do not count. */
 function isEviction({ verb, objectRef, responseStatus }: Call): string | undefined {
   const granted = (responseStatus?.code ?? 0) < 300;
   return verb === "create" && objectRef?.subresource === "eviction" && granted ? "evicted" : undefined;

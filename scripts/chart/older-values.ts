@@ -12,9 +12,9 @@ export interface OlderValue {
   readonly to?: string;
   /** Its current name, if it differs from `to`. Empty: it has no newer name and works as before. */
   readonly now?: string;
-  /** Set if the value has no effect: why. */
+  /** Why the value has no effect. Absent: it has one. */
   readonly ignored?: string;
-  /** Set if the value is refused: what to do instead. */
+  /** What to set instead of the value, which is refused. Absent: it is accepted. */
   readonly refused?: string;
 }
 

@@ -26,7 +26,7 @@ const FOLLOWING: Readonly<Record<string, string>> = {
 
 interface Role {
   readonly kind: "ClusterRole" | "Role";
-  /** Added to the full name. */
+  /** The end of the name of the role, which begins with the full name of the release. */
   readonly suffix: string;
   /** Template text for the namespace of a Role. */
   readonly namespace?: string;

@@ -147,7 +147,7 @@ describe("a Helm release on a real control plane", () => {
       return (await fetch(url).catch(() => undefined))?.status === 200;
     });
 
-  it("installs its kinds, and two replicas that the scheduler places on different nodes", async () => {
+  it("installs the CRDs, and two replicas that the scheduler places on different nodes", async () => {
     const release = ["upgrade", "--install", "karpenter-crd", "{crds}", "--namespace", NAMESPACE];
     await helm.ok([...release, "--create-namespace"]);
     const notes = await helm.ok([...INSTALL, "--skip-crds", "--wait", "--timeout", "90s"], values);
@@ -377,7 +377,7 @@ describe("a Helm release on a real control plane", () => {
     );
   });
 
-  it("is stopped: the API server's errors are those of docs/guide/troubleshooting.md", async () => {
+  it("without a running controller: webhooks refuse writes with the errors in docs/guide/troubleshooting.md", async () => {
     for (const child of running) await endContainer(child);
     // Pods that are not ready leave the Service.
     await cluster.client.patch(
@@ -418,7 +418,7 @@ describe("a Helm release on a real control plane", () => {
     expect(page).toContain('no endpoints available for service "karpenter"');
   });
 
-  it("leaves only its kinds and its Lease after uninstalling", async () => {
+  it("leaves only its CRDs and its Lease after uninstalling", async () => {
     for (const kind of ["NodePool", "Provisioner"])
       for (const { metadata, apiVersion } of await cluster.list(
         kind,

@@ -403,7 +403,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads in a sandbox", () 
     );
   });
 
-  it("accepts manifests of every generation of the API", async () => {
+  it("accepts manifests of every generation of Karpenter's API", async () => {
     const files: readonly (readonly [string, string])[] = [
       ["v1beta1/nodepool", "nodepool.karpenter.sh/default"],
       ["v1alpha5/provisioner", "provisioner.karpenter.sh/custom"],

@@ -17,7 +17,7 @@ const QUICK = 60;
 const QUICK_FIXES = 10;
 /** Seed: raising one of two limits is enough. With both raised, a topology rule refuses the pods. */
 const TWO_LIMITS = 83_100_020;
-/** Seed: of three limits, one is raised further than necessary until the others are minimal. */
+/** Seed with three limits: the fix first raises one of them further than necessary, until the others are minimal. */
 const THREE_LIMITS = 84_003_016;
 /** Seed with three limits on all NodePools: a higher node limit alone is enough. */
 const MORE_NODES = 84_002_009;

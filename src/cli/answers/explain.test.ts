@@ -62,7 +62,7 @@ async function nodeAnswer(
   return JSON.parse(await ask(`node ${name}`, objects, { output: "json", ...flags }));
 }
 
-/** `a` with one pod, and `b` with room for it. */
+/** Two nodes: `a` with one pod, and `b` with room for that pod. */
 const movable = (options: Parameters<typeof snapshotNode>[1] = {}) => [
   ...snapshotNode("a", options),
   ...snapshotNode("b", { cpu: 8 }),

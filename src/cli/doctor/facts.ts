@@ -24,9 +24,9 @@ export interface AskedRight {
 export interface Tried {
   readonly what: string;
   readonly problem?: string;
-  /** Why it was not tried. */
+  /** Why the attempt was not made. Absent: it was made. */
   readonly skipped?: string;
-  /** What Karpenter does without it, if it is optional. */
+  /** What Karpenter does if the attempt fails. Only for services without which Karpenter works. */
   readonly instead?: string;
 }
 

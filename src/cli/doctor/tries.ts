@@ -46,7 +46,7 @@ export function roomOfSubnets(
   api: Pick<AwsApi, "ec2">,
 ): (ids: readonly string[]) => Promise<readonly SubnetRoom[]> {
   return async (ids) => {
-    // With a filter, a missing id is no error.
+    // With a filter instead of ids, EC2 returns no error for an id that does not exist.
     const { Subnets } = await api.ec2.describeSubnets({
       Filters: [{ Name: "subnet-id", Values: ids }],
     });

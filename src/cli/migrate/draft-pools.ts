@@ -158,7 +158,7 @@ function unneededTime({ otherTags }: NodeGroup): string | undefined {
   return (parseDuration(text) ?? 0) > 0 ? text : undefined;
 }
 
-/** Keys of the group's foreign labels that pods select with the same value. */
+/** Keys of labels that pods select with the group's value, and that Karpenter's nodes will not have. */
 function selectedKeys({ foreign }: NodeGroup, pods: readonly Pod[]): readonly string[] {
   return Object.entries(foreign).flatMap(([key, value]) =>
     pods.some((pod) => selects(pod, key, value)) ? [key] : [],

@@ -22,7 +22,7 @@ const ARCH_LABEL = "kubernetes.io/arch";
 const TEMPLATE = "k8s.io/cluster-autoscaler/node-template/";
 /** Cluster Autoscaler ignores any other form. upstream: cloudprovider/aws/aws_manager.go (extractTaintsFromAsg) */
 const TAINT_TAG = /^(.*):(NoSchedule|NoExecute|PreferNoSchedule)$/;
-/** Domains of labels that the cloud, Kubernetes or its agents set. */
+/** Domains of labels that the cloud, Kubernetes or its agents set, and not the node group. */
 const FOREIGN =
   /(^|\.)(kubernetes\.io|k8s\.io|eks\.amazonaws\.com|k8s\.aws|eksctl\.io|karpenter\.sh)$/;
 /** The domains in {@link FOREIGN} whose labels name a node group. */

@@ -32,7 +32,9 @@ export interface VitalPoint {
   readonly unsyncedS?: number;
   readonly leader?: number;
   readonly memoryBytes?: number;
-  /** Mean over the time since the last point. Absent: nothing happened. */
+  /**
+   * Mean seconds for which objects waited in the controllers' work queues, since the last point. Absent: none waited.
+   */
   readonly waitedS?: number;
   readonly plannedS?: number;
   readonly apiCalls?: number;

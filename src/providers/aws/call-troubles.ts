@@ -9,7 +9,7 @@ import { isPassing } from "./errors.ts";
 export interface CallTrouble {
   readonly message: string;
   readonly remedy: string;
-  /** The problem is reported for each action, not once for all. */
+  /** The problem is reported once for each AWS action, not once for all actions. */
   readonly perAction?: true;
   /** The problem may end without an action of the user. */
   readonly passes?: true;

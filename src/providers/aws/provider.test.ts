@@ -636,7 +636,7 @@ describe("EC2NodeClass", () => {
     await world.clock.advance(91 * 60_000);
     expect(nodeClass().status?.instanceProfile).toBe(first);
     expect(roleOf(second)).toBe("other");
-    // The claim is lost, the instance is not.
+    // The NodeClaim disappears, while its instance runs on.
     world.kube.vanish(NODE_CLAIM, "d");
     await world.clock.advance(61 * 60_000);
     expect(roleOf(second)).toBe("other");

@@ -28,7 +28,7 @@ export interface SdkOptions {
   readonly region: string;
   /** One endpoint for all services: an emulator or the sandbox. */
   readonly endpoint?: string;
-  /** Used instead of the default chain, because the sandbox has no credentials to find. */
+  /** The credentials to use. Absent: the SDK looks for credentials in its usual places. The sandbox has none there. */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
   readonly proxies?: Proxies;
   /** Product version, for the user agent. */

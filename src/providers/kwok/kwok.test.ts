@@ -262,7 +262,7 @@ describe("the kwok provider", () => {
     await world.clock.advance(31_000);
     await provider.delete(made);
     await world.clock.advance(1_000);
-    // The Node is being created.
+    // At this time the Node is being created.
     await provider.delete(made);
     expect(nodes()).toEqual([]);
     await world.clock.advance(10_000);
@@ -312,7 +312,7 @@ describe("the kwok provider", () => {
     await provider.create(claim("a", LINUX_AMD));
     await world.clock.advance(10_000);
     await provider.create(claim("b", LINUX_AMD));
-    // The first Node is being created, the second waits.
+    // At this time the first Node is being created, and the second one waits.
     await world.clock.advance(20_500);
     expect(tries).toBe(1);
     provider.stop();
@@ -328,7 +328,7 @@ describe("the kwok provider", () => {
       await provider.create(claim("b", LINUX_AMD)),
     ];
     await stored(world, first as NodeClaim, "Launched");
-    // The Node had joined, and was deleted.
+    // A claim whose Node had joined and was deleted later.
     await stored(world, lost as NodeClaim, "Launched", "Registered");
     // The controller stops: its memory of booting nodes is lost, but the claims stay.
     for (const { status } of [first, lost]) await provider.delete({ status } as NodeClaim);

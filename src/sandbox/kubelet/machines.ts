@@ -137,7 +137,7 @@ export class Kubelets {
   }
 
   async #bootAgain(name: string, reboots: number): Promise<void> {
-    // The machine has ended meanwhile, or was rebooted again.
+    // The machine has ended since the reboot began, or was rebooted again.
     if (!this.#specs.has(name) || this.#reboots.get(name) !== reboots) return;
     this.#stopped.delete(name);
     try {

@@ -317,7 +317,7 @@ export const SCRIPT: readonly string[] = [
   "auth can-i list pods --as=system:serviceaccount:NS:robot",
   "auth can-i create pods --as=system:serviceaccount:NS:robot",
   "get deployments --as=system:serviceaccount:NS:robot",
-  // Lines about explanations of kinds.
+  // Command lines that explain kinds and fields.
   "explain deployment",
   "explain deployment.spec.strategy",
   "explain pod.spec.tolerations.effect",

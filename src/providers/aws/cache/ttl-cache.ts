@@ -13,7 +13,7 @@ const LONGEST_PAUSE_MS = 16_000;
 
 interface Entry<V> {
   readonly value: Promise<V>;
-  /** Infinite while the call is under way. */
+  /** When the answer expires. Infinite while the call is under way. */
   untilMs: number;
   /** The last answer, and how long it may still be used. */
   last: { readonly value: V; readonly untilMs: number } | undefined;

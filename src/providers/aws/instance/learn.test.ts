@@ -17,7 +17,10 @@ function errorOf(ErrorCode: string): FleetError {
   return { ErrorCode, ErrorMessage: "", LaunchTemplateAndOverrides } as unknown as FleetError;
 }
 
-/** Reservations `cr-1`, which the fleet asked for, and `cr-2`, each with three places. */
+/**
+ * Learns from an error of a launch. There are two reservations, `cr-1`, which the fleet requested, and `cr-2`, each
+ * with room for three instances.
+ */
 async function after(code: string) {
   const clock = new VirtualClock();
   const CapacityReservations_ = ["cr-1", "cr-2"].map((CapacityReservationId) => ({

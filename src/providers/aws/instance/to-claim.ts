@@ -43,7 +43,7 @@ export interface Launched {
   readonly tenancy: string | undefined;
   readonly placement: { readonly groupId: string; readonly partition?: number } | undefined;
   readonly imageId: string;
-  /** The number of its EFA interfaces. */
+  /** The number of EFA interfaces of the instance. */
   readonly efaCount: number;
 }
 

@@ -26,7 +26,7 @@ import { ClaimIndex } from "./claim-index.ts";
 import { terminating } from "./reactions.ts";
 
 const SWEEP_MS = 60_000;
-/** How long checks must fail, because a check may fail for a moment. */
+/** How long status checks must fail before Karpenter acts, because a check may fail for a moment. */
 const IMPAIRED_MS = 120_000;
 
 const SWEEPS = [
@@ -125,7 +125,7 @@ async function retire(
 ): Promise<void> {
   const { metadata } = claim;
   const [category] = troubles;
-  // A rebooting instance fails its checks.
+  // Status checks of a rebooting instance fail, although its host is not broken.
   if (metadata.deletionTimestamp !== undefined || isRebooting(claim)) return;
   const { nodeName = "" } = (claim as { status?: { nodeName?: string } }).status ?? {};
   const node = deps.mirrors.of(NODE).get(nodeName);
@@ -142,7 +142,7 @@ async function retire(
   const isBegun =
     category !== "EventStatus" &&
     (await deps.endImpaired(toClaim(claim), (live) => hurry(deps, live)));
-  // An announced event is not held back by the brake.
+  // The brake limits only deletions because of failed checks, not those because of announced events.
   const isAnnounced = !isBegun && troubles.includes("EventStatus");
   if (!isBegun && !(isAnnounced && (await deleteSame(deps.kube, claimKind(claim), claim)))) return;
   deps.log.info("initiating delete from instance status", {

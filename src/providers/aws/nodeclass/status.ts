@@ -176,7 +176,7 @@ export function isInAwsWords({ reason }: ConditionChange): boolean {
   return reason?.endsWith(RESOLUTION_FAILED) === true;
 }
 
-/** Adds the selector terms and what to do, which upstream's message leaves out. */
+/** The end of the message that a selector matches nothing: its terms and what to do, which upstream does not say. */
 function termsOf(
   spec: EC2NodeClass["spec"],
   field:

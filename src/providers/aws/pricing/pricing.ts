@@ -96,7 +96,7 @@ export class OddPrices {
     if (this.#named.length < 5) this.#named.push(`${of}: ${written}`);
   }
 
-  /** Fields of the log line. Undefined: there is nothing to report. */
+  /** Number and examples of the wrong prices, for one log line. Undefined: no price was wrong. */
   get told(): LogFields | undefined {
     return this.#count === 0 ? undefined : { count: this.#count, prices: this.#named.join(", ") };
   }

@@ -30,7 +30,7 @@ describe("the vCPU quota of an instance type", () => {
     ["hpc7a.96xlarge", "spot"],
     ["mac2.metal", "on-demand"],
   ];
-  it.each(cases)("of %s, %s", (type, capacityType, code) => {
+  it.each(cases)("of %s as %s has the code %s", (type, capacityType, code) => {
     expect(quotaOf(type, capacityType, everyCode)).toBe(code);
   });
 

@@ -47,7 +47,7 @@ interface Judgement {
   isOver: boolean;
 }
 
-/** What a schema without any rule compiles to. */
+/** The check of a schema without any rule: it never fails. */
 export const NO_RULES: RuleCheck = () => [];
 
 /** Compiles the rules of `schema` and of all schemas below it. */

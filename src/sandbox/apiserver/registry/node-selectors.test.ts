@@ -112,7 +112,7 @@ it("a StorageClass's allowedTopologies need unique keys with values", () => {
   expect(errors({ values: ["us-west-2a"] }).join()).toContain(`${path}[0].key: Invalid value: ""`);
 });
 
-it("a PersistentVolumeClaim's selector is checked", () => {
+it("a PersistentVolumeClaim is refused if its selector lacks an operator", () => {
   const spec = {
     accessModes: ["ReadWriteOnce"],
     resources: { requests: { storage: "1Gi" } },

@@ -161,7 +161,7 @@ export function methodNotAllowed(): ApiError {
   );
 }
 
-/** Status 410: the client must list again. */
+/** Status 410: the requested version is too old, so the client must list again. */
 export function expired(message: string): ApiError {
   return new ApiError(410, "Expired", message);
 }

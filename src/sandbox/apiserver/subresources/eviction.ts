@@ -196,7 +196,7 @@ function tooMany(cause: string, retryAfterSeconds: number): ApiError {
   });
 }
 
-/** Sets the condition DisruptionTarget, by which Jobs and others recognise evictions. */
+/** Sets the condition DisruptionTarget on the pod, from which Jobs and other controllers recognise evictions. */
 function noteEviction(call: Call): void {
   const { definition, engine, path } = call;
   const stored = engine.store.get(definition.storageKey, path.namespace, path.name as string);

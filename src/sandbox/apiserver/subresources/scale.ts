@@ -154,7 +154,7 @@ function scaleOf(object: KubeObject, paths: ScalePaths): Scale {
       resourceVersion,
       creationTimestamp,
     }) as Scale["metadata"],
-    // Go omits the field if it is 0.
+    // Go omits the field `replicas` if it is 0.
     spec: Number(replicas ?? 0) === 0 ? {} : { replicas: Number(replicas) },
     status: {
       replicas: Number(running ?? 0),

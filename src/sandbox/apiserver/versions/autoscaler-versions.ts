@@ -127,7 +127,7 @@ function olderMetric(metric: Raw): object {
       : field === "object"
         ? { target: describedObject, targetValue: target.value, averageValue: target.averageValue }
         : { targetValue: target.value, targetAverageValue: target.averageValue };
-  // The order of Go's fields, because annotations are compared as text.
+  // The fields are in the order of Go's, because annotations are compared as text.
   const named = id === undefined ? {} : { metricName: id.name };
   const selector = field === "external" ? { metricSelector: id?.selector } : {};
   const last = field === "pods" || field === "object" ? { selector: id?.selector } : {};

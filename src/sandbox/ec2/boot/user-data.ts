@@ -42,7 +42,7 @@ export interface BootSettings {
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly systemReserved: Readonly<Record<string, string>>;
   readonly evictionHard: Readonly<Record<string, string>>;
-  /** The storage of pods is on the local disks, striped. */
+  /** The storage of pods is on the local disks, joined as RAID 0. */
   readonly raid0?: boolean;
 }
 

@@ -43,7 +43,7 @@ export function fleetCalls(state: AwsState): Pick<Answers<Ec2Api>, "createFleet"
 function createFleet(state: AwsState, input: CreateFleetInput): CreateFleetOutput {
   checkRequest(input);
   const asked = input.TargetCapacitySpecification.DefaultTargetCapacityType ?? "on-demand";
-  // Instances in a reservation are bought like on-demand ones.
+  // For an instance in a reservation, the capacity type of prices is on-demand.
   const capacityType = asked === "spot" ? "spot" : "on-demand";
   const templates = input.LaunchTemplateConfigs.map((config) => resolveTemplate(state, config));
   const pools = orderPools(

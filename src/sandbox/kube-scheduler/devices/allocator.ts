@@ -183,7 +183,7 @@ class Search {
     return false;
   }
 
-  /** Takes the device and continues. Gives it back if the rest fails. */
+  /** Takes the device and continues the search. Gives the device back if the rest of the search fails. */
   #with(ask: AskOfClass, one: OfferedDevice, then: Then): boolean {
     if (++this.#choices > MAX_CHOICES) throw new Unanswerable(TIMED_OUT);
     const { request, claimAt, deviceClass } = ask;

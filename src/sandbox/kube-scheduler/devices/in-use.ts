@@ -10,7 +10,7 @@ export interface DevicesInUse {
   readonly parts: ReadonlyMap<string, ReadonlyMap<string, bigint>>;
 }
 
-/** Counts all claims. A claim with administrator access takes nothing. */
+/** Counts the devices of all claims, without those that a claim has for administration. */
 export function devicesInUse(claims: readonly ResourceClaim[]): DevicesInUse {
   const whole = new Set<string>();
   const parts = new Map<string, Map<string, bigint>>();

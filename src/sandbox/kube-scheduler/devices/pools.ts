@@ -22,7 +22,7 @@ export interface OfferedDevice {
 export interface Pool {
   /** The pool's id: `driver/pool`. */
   readonly id: string;
-  /** Whether the node has fewer slices than the pool's `resourceSliceCount`. */
+  /** Whether slices of the pool are missing: the node has fewer than the pool's `resourceSliceCount`. */
   readonly isIncomplete: boolean;
   /** A name that two devices have. Such a pool is invalid. */
   readonly twice: string | undefined;

@@ -22,7 +22,7 @@ export class StatusDraft {
     return this.#status;
   }
 
-  /** Sets one condition of the status. */
+  /** Sets one condition of the autoscaler's status. */
   say(type: ConditionType, status: "True" | "False", reason: string, message: string): void {
     const conditions = this.#status.conditions ?? [];
     const known = conditions.find((one) => one.type === type);
