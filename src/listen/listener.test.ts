@@ -178,6 +178,19 @@ describe("time limits of a listener", () => {
     clearInterval(drip);
   });
 
+  it("count no time in which the process itself was busy", async () => {
+    const served = await serve(measure, { headerMs: 400, receiveMs: 400 });
+    const { socket, closed } = open(served, "");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    // Busy until the loop's timers, so that Node looks for late connections before it reads any.
+    setImmediate(() => {
+      socket.write("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+      const untilMs = Date.now() + 700;
+      while (Date.now() < untilMs);
+    });
+    expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
   it("end an answer that takes too long, but not a long-lasting one", async () => {
     const signals: AbortSignal[] = [];
     const served = await serve(

@@ -173,10 +173,12 @@ function isGone({ code, syscall }: NodeJS.ErrnoException): boolean {
   return syscall !== undefined || code === "HPE_INVALID_EOF_STATE" || code === "ECONNRESET";
 }
 
+const LATE = "ERR_HTTP_REQUEST_TIMEOUT";
+
 /** The status for each error that Node itself reports about a request. All others: 400. */
 const STATUS_OF_FAULT: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
-  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+  [LATE]: "408 Request Timeout",
 };
 
 /** Enforces the limits of one server. */
@@ -189,6 +191,8 @@ class Guard {
   readonly #sockets = new Set<Socket>();
   /** The last response on each connection, while it is not complete. */
   readonly #answers = new WeakMap<Socket, ServerResponse>();
+  /** Connections with a request since Node last called them late. */
+  readonly #asked = new WeakSet<Socket>();
   readonly #bound: string | undefined;
 
   constructor(
@@ -223,8 +227,22 @@ class Guard {
       );
     // This event also reports failed TLS handshakes.
     server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
-      this.#fault(error, socket as Socket),
+      error.code === LATE
+        ? this.#late(error, socket as Socket)
+        : this.#fault(error, socket as Socket),
     );
+  }
+
+  /**
+   * Node checks times before it reads sockets. If the process was busy for long, a request that came in time is only
+   * read after this check. So the connection is looked at again when all sockets have been read.
+   */
+  #late(error: NodeJS.ErrnoException, socket: Socket): void {
+    this.#asked.delete(socket);
+    this.#clock.after(1, () => {
+      const isWhole = this.#answers.get(socket)?.req.complete === true;
+      if (!socket.destroyed && !this.#asked.has(socket) && !isWhole) this.#fault(error, socket);
+    });
   }
 
   /** Ends every connection. */
@@ -262,6 +280,7 @@ class Guard {
     response.on("error", () => undefined);
     request.on("error", () => undefined);
     this.#answers.set(request.socket, response);
+    this.#asked.add(request.socket);
     response.once("close", () => this.#answers.delete(request.socket));
     const { limits, requests } = this.#common;
     if (!requests.take(request.socket.remoteAddress ?? "", 1)) {
