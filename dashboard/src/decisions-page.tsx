@@ -61,10 +61,11 @@ export function DecisionsPage() {
           </button>
         ))}
         <span class="muted">
-          {shown.length} events{(head?.dropped ?? 0) > 0 ? `, ${head?.dropped} older left out` : ""}
+          {head === undefined ? "◐ opening" : counted(shown.length, "event")}
+          {(head?.dropped ?? 0) > 0 ? `, ${head?.dropped} older left out` : ""}
         </span>
       </div>
-      {shown.length === 0 ? (
+      {shown.length === 0 && head !== undefined ? (
         <Empty
           says="No event."
           next="Events live one hour in most clusters. Change the filter, or wait."
@@ -103,7 +104,8 @@ function Next() {
 /** The newest events, beside the map. */
 export function Feed() {
   const rows = merged(newestFirst()).slice(0, 60);
-  return rows.length === 0 ? (
+  const isKnown = views.decisions.value.head !== undefined;
+  return rows.length === 0 && isKnown ? (
     <Empty says="Nothing happened yet." next="Events of Karpenter show here." />
   ) : (
     <Events rows={rows} />

@@ -4,6 +4,7 @@
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { unit } from "./unit.ts";
 
 export interface Column<Row> {
   readonly title: string;
@@ -25,6 +26,7 @@ interface GridProps<Row> {
   readonly isHidden?: boolean;
 }
 
+/** Height of a row in units, as in style.css. */
 const ROW = 28;
 const MORE = 8;
 
@@ -33,6 +35,7 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(600);
   const [marked, setMarked] = useState(0);
+  const rowPx = ROW * unit();
   const at = Math.min(marked, Math.max(0, rows.length - 1));
   useEffect(() => {
     const element = box.current;
@@ -48,13 +51,13 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
     if (key !== undefined) onMark?.(key);
     const element = box.current;
     if (element === null) return;
-    const y = (next + 1) * ROW;
-    if (y - ROW < element.scrollTop) element.scrollTop = y - ROW;
-    else if (y + ROW > element.scrollTop + element.clientHeight)
-      element.scrollTop = y + ROW - element.clientHeight;
+    const y = (next + 1) * rowPx;
+    if (y - rowPx < element.scrollTop) element.scrollTop = y - rowPx;
+    else if (y + rowPx > element.scrollTop + element.clientHeight)
+      element.scrollTop = y + rowPx - element.clientHeight;
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const page = Math.max(1, Math.floor(height / ROW) - 2);
+    const page = Math.max(1, Math.floor(height / rowPx) - 2);
     const steps: Record<string, number> = {
       ArrowDown: at + 1,
       ArrowUp: at - 1,
@@ -70,8 +73,8 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
     event.preventDefault();
   };
   const first =
-    isHidden === true ? Math.max(0, at - MORE) : Math.max(0, Math.floor(top / ROW) - MORE);
-  const inSight = Math.ceil(height / ROW) + 2 * MORE;
+    isHidden === true ? Math.max(0, at - MORE) : Math.max(0, Math.floor(top / rowPx) - MORE);
+  const inSight = Math.ceil(height / rowPx) + 2 * MORE;
   const shown = rows.slice(first, first + inSight);
   const id = (index: number) => `${label.replace(/\W/g, "")}-${index}`;
   return (
@@ -93,7 +96,7 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
           </span>
         ))}
       </div>
-      <div class="grid-space" role="presentation" style={{ height: `${first * ROW}px` }} />
+      <div class="grid-space" role="presentation" style={{ height: `${first * rowPx}px` }} />
       {shown.map(([key, row], index) => (
         <div
           key={key}
@@ -117,7 +120,7 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
       <div
         class="grid-space"
         role="presentation"
-        style={{ height: `${Math.max(0, rows.length - first - shown.length) * ROW}px` }}
+        style={{ height: `${Math.max(0, rows.length - first - shown.length) * rowPx}px` }}
       />
     </div>
   );

@@ -10,6 +10,7 @@ import { type Drawn, paint, paletteOf, prepared, type Size, tileGap, type View }
 import { statesText } from "./pieces.tsx";
 import { go, place } from "./place.ts";
 import { layoutOf, placeOfSlot, type Slotted, slotAt, slotted } from "./slots.ts";
+import { unit } from "./unit.ts";
 import type { MapRow } from "./wire.ts";
 
 const WHOLE: View = { scale: 1, x: 0, y: 0 };
@@ -41,7 +42,7 @@ export function MapCanvas({
     const element = frame.current;
     if (element === null) return undefined;
     const observer = new ResizeObserver(() =>
-      setSize({ width: element.clientWidth, height: element.clientHeight }),
+      setSize({ width: element.clientWidth / unit(), height: element.clientHeight / unit() }),
     );
     observer.observe(element);
     const scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -136,8 +137,8 @@ export function MapCanvas({
         <div
           class="tip"
           style={{
-            left: `${Math.max(0, Math.min(hovered.x + 12, size.width - 240))}px`,
-            top: `${Math.max(0, Math.min(hovered.y + 12, size.height - 84))}px`,
+            left: `${Math.max(0, Math.min(hovered.x + 12, size.width - 240)) * unit()}px`,
+            top: `${Math.max(0, Math.min(hovered.y + 12, size.height - 84)) * unit()}px`,
           }}
         >
           <b>{plain(hovered.name)}</b>
@@ -218,7 +219,7 @@ function useMovement(
   const travelled = useRef(0);
   const here = (event: MouseEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
-    return { x: event.clientX - box.left, y: event.clientY - box.top };
+    return { x: (event.clientX - box.left) / unit(), y: (event.clientY - box.top) / unit() };
   };
   return {
     onWheel: (event: WheelEvent) => {
@@ -232,7 +233,8 @@ function useMovement(
     onPointerMove: (event: PointerEvent) => {
       if (event.buttons === 1) {
         travelled.current += Math.abs(event.movementX) + Math.abs(event.movementY);
-        setView({ ...view, x: view.x + event.movementX, y: view.y + event.movementY });
+        const [x, y] = [event.movementX / unit(), event.movementY / unit()];
+        setView({ ...view, x: view.x + x, y: view.y + y });
         return;
       }
       const { x, y } = here(event);

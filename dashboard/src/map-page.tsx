@@ -56,7 +56,7 @@ export function MapPage() {
   return (
     <div class="map-page">
       <div class="main-column">
-        <Tools count={nodesIn(listed.map(([, row]) => row))} />
+        <Tools count={head === undefined ? undefined : nodesIn(listed.map(([, row]) => row))} />
         {!isOurs && head !== undefined && <NoNodes />}
         {head?.loading !== undefined && (
           <p role="note">
@@ -107,7 +107,7 @@ function NoNodes() {
   );
 }
 
-function Tools({ count }: { count: number }) {
+function Tools({ count }: { count: number | undefined }) {
   const { group, fill, asTable } = place.value;
   return (
     <div class="tools">
@@ -145,7 +145,7 @@ function Tools({ count }: { count: number }) {
           Fit
         </button>
       )}
-      <span class="muted">{grouped(count)} shown</span>
+      <span class="muted">{count === undefined ? "◐ opening" : `${grouped(count)} shown`}</span>
     </div>
   );
 }

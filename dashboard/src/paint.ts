@@ -6,6 +6,7 @@ import { counted, grouped, perHour, plain, shortName } from "./format.ts";
 import { nodesIn } from "./node-list.ts";
 import type { Fill } from "./place.ts";
 import { HEADER, type Layout, placeOfSlot, type Slotted } from "./slots.ts";
+import { unit } from "./unit.ts";
 import type { MapRow } from "./wire.ts";
 
 /** The colours of the style sheet, which differ between the light and the dark theme. */
@@ -44,11 +45,11 @@ export interface Size {
   readonly height: number;
 }
 
-/** The canvas' context, cleared and scaled to CSS pixels. Undefined if there is nothing to draw on. */
+/** The canvas' context, cleared and scaled to units. `width` and `height` are units. Undefined if there is nothing to draw on. */
 export function prepared(canvas: HTMLCanvasElement | null, { width, height }: Size) {
   const context = canvas?.getContext("2d");
   if (canvas === null || context === null || context === undefined || width === 0) return undefined;
-  const ratio = devicePixelRatio;
+  const ratio = devicePixelRatio * unit();
   const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
   if (canvas.width !== wide || canvas.height !== high) {
     canvas.width = wide;

@@ -5,6 +5,7 @@ import { categoriesOf, groupOf, nodesIn } from "./node-list.ts";
 import { type Accent, type Drawn, paint, paletteOf, prepared } from "./paint.ts";
 import { place } from "./place.ts";
 import { layoutOf, type Slotted, slotted } from "./slots.ts";
+import { unit } from "./unit.ts";
 import type { MapRow } from "./wire.ts";
 
 /** Maximum height of a map as a share of the window's height, unless the smallest tiles need more. */
@@ -65,7 +66,7 @@ function OneMap({
   useEffect(() => {
     const element = frame.current;
     if (element === null) return undefined;
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth / unit()));
     observer.observe(element);
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     const changed = () => setTheme((count) => count + 1);
@@ -75,7 +76,10 @@ function OneMap({
       scheme.removeEventListener("change", changed);
     };
   }, []);
-  const layout = useMemo(() => layoutOf(slots, width, innerHeight * MOST_SHARE), [slots, width]);
+  const layout = useMemo(
+    () => layoutOf(slots, width, (innerHeight * MOST_SHARE) / unit()),
+    [slots, width],
+  );
   useEffect(() => {
     const size = { width, height: layout.height };
     const context = prepared(canvas.current, size);
@@ -100,7 +104,7 @@ function OneMap({
         ref={frame}
         class="map still"
         aria-hidden="true"
-        style={{ height: `${layout.height}px` }}
+        style={{ height: `${layout.height * unit()}px` }}
       >
         <canvas ref={canvas} />
       </div>

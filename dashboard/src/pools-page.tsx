@@ -39,12 +39,7 @@ function Week({ row: { week, name } }: { row: PoolRow }) {
   const beginMs = Date.parse(first.from);
   const share = (from: string, to: string) =>
     (100 * (Date.parse(to) - Date.parse(from))) / (7 * DAY_MS);
-  const days = [0, 1, 2, 3, 4, 5, 6].map((day) =>
-    new Date(beginMs + day * DAY_MS).toLocaleDateString("en-GB", {
-      weekday: "short",
-      day: "numeric",
-    }),
-  );
+  const days = [0, 1, 2, 3, 4, 5, 6].map((day) => new Date(beginMs + day * DAY_MS));
   return (
     <table class="week">
       <caption>Budgets of the coming week</caption>
@@ -54,7 +49,10 @@ function Week({ row: { week, name } }: { row: PoolRow }) {
           <th scope="col">
             <span class="days" aria-hidden="true">
               {days.map((day) => (
-                <span key={day}>{day}</span>
+                <span key={day.getTime()}>
+                  {day.toLocaleDateString("en-GB", { weekday: "short" })}
+                  <small> {day.getDate()}</small>
+                </span>
               ))}
             </span>
             <span class="unseen">Allowed at once</span>
@@ -162,10 +160,16 @@ function Pool({ row }: { row: PoolRow }) {
       )}
       <Week row={row} />
       {row.held.length > 0 && (
-        <p>
-          <b>Held: </b>
-          {row.held.map(({ block, count }) => `${count} by ${block}`).join(", ")}
-        </p>
+        <>
+          <h3>What protects its nodes</h3>
+          <ul class="sentences">
+            {row.held.map(({ block, count, says }) => (
+              <li key={block}>
+                {counted(count, "node")}: {says}
+              </li>
+            ))}
+          </ul>
+        </>
       )}
       {row.next.map(({ says }) => (
         <p key={says}>

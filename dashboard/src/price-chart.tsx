@@ -2,10 +2,13 @@
 import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import { axisDollars, clockTime, perHour } from "./format.ts";
+import { unit } from "./unit.ts";
 import { fromZero, useChart } from "./use-chart.ts";
 import type { PricePoint } from "./wire.ts";
 
+/** Units. */
 const HEIGHT = 220;
+const SHARE_OF_WINDOW = 0.3;
 
 /** One line of the chart. */
 export interface Line {
@@ -38,6 +41,7 @@ export function PriceChart({
   );
   const box = useChart({
     height: HEIGHT,
+    share: SHARE_OF_WINDOW,
     key: lines.map(({ label }) => label).join(),
     data,
     options: ({ colour, axis, time }) => {
@@ -48,7 +52,7 @@ export function PriceChart({
       return {
         cursor: { drag: { x: true, y: false } },
         scales: { y: { range: fromZero(1e-3) } },
-        axes: [time, { ...axis, size: 72, values: (_, ticks) => axisDollars(ticks) }],
+        axes: [time, { ...axis, size: 72 * unit(), values: (_, ticks) => axisDollars(ticks) }],
         series: [
           { value: (_, at) => (at === null ? "–" : clockTime(at * 1_000)) },
           { label: "all", stroke: colour("text"), width: 2, value: dollars, ...paths },

@@ -3,6 +3,7 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { clockTime } from "./format.ts";
+import { unit } from "./unit.ts";
 
 /** The style that all charts share, in the colours of the page. */
 export interface ChartStyle {
@@ -16,6 +17,8 @@ export interface ChartStyle {
 interface Chart {
   /** Height of the chart in pixels. */
   readonly height: number;
+  /** The share of the window's height that the chart takes if that is more. */
+  readonly share: number;
   /** If the key changes, the chart is created again. */
   readonly key: string;
   /** Must be the same object while nothing changes. */
@@ -24,18 +27,27 @@ interface Chart {
 }
 
 /** Shows a chart. Returns the reference for the element that contains it. */
-export function useChart({ height, key, data, options }: Chart): RefObject<HTMLDivElement | null> {
+export function useChart({
+  height,
+  share,
+  key,
+  data,
+  options,
+}: Chart): RefObject<HTMLDivElement | null> {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
   useEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
-    const own = options(styleOf(element));
-    chart.current = new uPlot({ ...own, width: element.clientWidth, height }, data, element);
-    const observer = new ResizeObserver(() =>
-      chart.current?.setSize({ width: element.clientWidth, height }),
-    );
+    const size = () => ({
+      width: element.clientWidth,
+      height: Math.round(Math.max(height * unit(), innerHeight * share)),
+    });
+    chart.current = new uPlot({ ...options(styleOf(element)), ...size() }, data, element);
+    const observer = new ResizeObserver(() => chart.current?.setSize(size()));
     observer.observe(element);
+    // The window's height alone may change.
+    observer.observe(document.documentElement);
     return () => {
       observer.disconnect();
       chart.current?.destroy();
@@ -55,9 +67,10 @@ function styleOf(element: HTMLElement): ChartStyle {
     stroke: colour("muted"),
     grid: { stroke: colour("surface-3"), width: 1 },
     ticks: { show: false },
+    font: `${12 * unit()}px system-ui, sans-serif`,
   };
   const values: uPlot.Axis.Values = (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000));
-  return { colour, axis, time: { ...axis, values, space: 90 } };
+  return { colour, axis, time: { ...axis, values, space: 90 * unit(), size: 40 * unit() } };
 }
 
 /** The range of a y axis: from 0 to 10 % above the largest value. `least`: the smallest upper end. */

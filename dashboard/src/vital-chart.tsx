@@ -4,10 +4,13 @@
  */
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
+import { unit } from "./unit.ts";
 import { fromZero, useChart } from "./use-chart.ts";
 import type { VitalPoint } from "./wire.ts";
 
+/** Units. */
 const HEIGHT = 130;
+const SHARE_OF_WINDOW = 0.18;
 
 /** A measure of the controller's health, and how its values are written. */
 export interface Vital {
@@ -17,12 +20,14 @@ export interface Vital {
     readonly of: (point: VitalPoint) => number | undefined;
   }[];
   readonly written: (value: number) => string;
-  /** The values are whole numbers, so the axis shows whole numbers only. */
-  readonly isWhole?: boolean;
+  /** The least step of the axis: what is less is not written. */
+  readonly step: number;
 }
 
-/** Steps of an axis of whole numbers. */
-const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000];
+/** Steps of an axis, as multiples of the least one. */
+const STEPS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].flatMap((power) =>
+  [1, 2, 5].map((one) => one * 10 ** power),
+);
 
 export function VitalChart({ vital, points }: { vital: Vital; points: readonly VitalPoint[] }) {
   const data = useMemo<uPlot.AlignedData>(
@@ -35,20 +40,21 @@ export function VitalChart({ vital, points }: { vital: Vital; points: readonly V
   const written = (value: number | null) => (value === null ? "–" : vital.written(value));
   const box = useChart({
     height: HEIGHT,
+    share: SHARE_OF_WINDOW,
     key: vital.title,
     data,
     options: ({ colour, axis, time }) => ({
       legend: { show: false },
       cursor: { drag: { x: true, y: false } },
-      scales: { y: { range: fromZero(vital.isWhole === true ? 1 : 1e-3) } },
+      scales: { y: { range: fromZero(vital.step) } },
       axes: [
         time,
         {
           ...axis,
-          size: 64,
-          space: 32,
+          size: 64 * unit(),
+          space: 32 * unit(),
           values: (_, ticks) => ticks.map(written),
-          ...(vital.isWhole === true ? { incrs: WHOLE_STEPS } : {}),
+          incrs: STEPS.map((one) => one * vital.step),
         },
       ],
       series: [

@@ -14,27 +14,32 @@ function digits(value: number): string {
   return value.toLocaleString("en-US", { maximumFractionDigits: value < 10 ? 2 : 0 });
 }
 
+const MIB = 2 ** 20;
+
 const VITALS: readonly Vital[] = [
   {
     title: "Watch lag",
     lines: [{ label: "state behind by", of: ({ unsyncedS }) => unsyncedS }],
     written: seconds,
+    step: 1e-3,
   },
   {
     title: "Queued",
     lines: [{ label: "items", of: ({ queued }) => queued }],
     written: digits,
-    isWhole: true,
+    step: 1,
   },
   {
     title: "Wait in queues",
     lines: [{ label: "mean", of: ({ waitedS }) => waitedS }],
     written: seconds,
+    step: 1e-3,
   },
   {
     title: "Planning pass",
     lines: [{ label: "mean", of: ({ plannedS }) => plannedS }],
     written: seconds,
+    step: 1e-3,
   },
   {
     title: "API calls",
@@ -43,6 +48,7 @@ const VITALS: readonly Vital[] = [
       { label: "errors", of: ({ apiErrors }) => apiErrors },
     ],
     written: each,
+    step: 0.01,
   },
   {
     title: "Cloud calls",
@@ -51,17 +57,19 @@ const VITALS: readonly Vital[] = [
       { label: "errors", of: ({ cloudErrors }) => cloudErrors },
     ],
     written: each,
+    step: 0.01,
   },
   {
     title: "Leader",
     lines: [{ label: "leads", of: ({ leader }) => leader }],
     written: (value) => (value > 0.5 ? "yes" : "no"),
-    isWhole: true,
+    step: 1,
   },
   {
     title: "Memory",
     lines: [{ label: "resident", of: ({ memoryBytes }) => memoryBytes }],
-    written: (value) => `${Math.round(value / 2 ** 20)} MiB`,
+    written: (value) => `${Math.round(value / MIB)} MiB`,
+    step: MIB,
   },
 ];
 

@@ -63,7 +63,9 @@ export interface ConsoleScene {
   poolProblems(pools: string): readonly string[];
 }
 
-export interface ConsolePool extends PoolAnswer {
+export interface ConsolePool extends Omit<PoolAnswer, "held"> {
+  /** What blocks the disruption of nodes. `says` stands after a number: `2 nodes: the NodePool's policy`. */
+  readonly held: readonly (PoolAnswer["held"][number] & { readonly says: string })[];
   readonly week: readonly ReasonWeek[];
   /** Number of nodes that have drifted. */
   readonly drifted: number;

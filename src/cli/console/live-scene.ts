@@ -42,6 +42,7 @@ import { playBatchInSteps, settledPlan } from "../plan/played-batch.ts";
 import { reasonWords, sharedReason } from "../plan/reason-words.ts";
 import { objectsOf } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
+import { holdWords } from "../program/code-words.ts";
 import { type FixPatch, fixPatch } from "./fix-patches.ts";
 import type { keptCloud } from "./kept-cloud.ts";
 import { KEPT_KINDS, type MirroredCluster } from "./mirrored-cluster.ts";
@@ -262,7 +263,8 @@ function* poolsOf(
     const drifted = picture.nodes.filter(
       ({ poolId, claim }) => poolId === pool.id && claim !== undefined && isTrue(claim, "Drifted"),
     );
-    pools.push({ ...answer, week: weekOf(picture, pool), drifted: drifted.length });
+    const held = answer.held.map((one) => ({ ...one, says: holdWords(one.block) }));
+    pools.push({ ...answer, held, week: weekOf(picture, pool), drifted: drifted.length });
   }
   return pools;
 }
