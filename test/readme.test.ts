@@ -18,6 +18,16 @@ describe("README.md", () => {
       expect([path, existsSync(join(ROOT, path))]).toEqual([path, true]);
   });
 
+  it("links to files that the npm package has", () => {
+    const { files } = JSON.parse(read("package.json")) as { files: readonly string[] };
+    const isPacked = (path: string) =>
+      files.some((one) => path === one || path.startsWith(`${one}/`)) ||
+      (/^[^/]+\.md$/.test(path) && files.includes("*.md"));
+    const links = [...README.matchAll(/\]\((?!\w+:)([^)#]+)/g)].map(([, path = ""]) => path);
+    expect(links.length).toBeGreaterThan(20);
+    expect(links.filter((path) => !isPacked(path))).toEqual([]);
+  });
+
   it("has only figures that bench/README.md has", () => {
     const bench = read("bench/README.md");
     const row = (start: string): readonly string[] =>

@@ -23,6 +23,7 @@ import {
   nodesToRemove,
   parsePrices,
   parseUnhealthy,
+  poolsIn,
   unknownConditions,
   withOfferings,
   withUnhealthy,
@@ -87,10 +88,11 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
   progress.stage(`working out the cluster from ${counted(objects.found.length, "object")}`);
   const room = { withRoom: true };
   const before = await readPicture(flags, objects, room);
+  const { pools, notes } = poolsIn(readDocuments(flags.nodepoolFile ?? []));
   const changed = await supposedPicture(
     before,
     {
-      pools: readDocuments(flags.nodepoolFile ?? []),
+      pools,
       added: readDocuments(flags.add ?? []),
       scales,
     },
@@ -124,6 +126,7 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
     answer,
     maps: [today, after],
     notes: [
+      ...notes,
       ...supposed.notes,
       ...leftOut(start, answer),
       ...(conditions.length > 0 && start.picture.repair === undefined ? [REPAIR_OFF] : []),

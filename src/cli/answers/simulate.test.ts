@@ -338,6 +338,16 @@ describe("karpenter simulate", () => {
     expect(spot.steps[0]?.command).toMatchObject({ reason: "Drifted", decision: "replace" });
     expect(spot.after.priceMicroUsdPerHour).toBe(80_000);
 
+    const nodeClass = { apiVersion: "karpenter.k8s.aws/v1", kind: "EC2NodeClass" };
+    const both = [snapshotPool(), { ...nodeClass, metadata: { name: "default" }, spec: {} }];
+    const beside = await run(objects, { nodepoolFile: [file("both.json", both)] });
+    expect(beside.text).toContain(
+      "EC2NodeClass default stays as it is: --nodepool-file changes NodePools only",
+    );
+    await expect(
+      run(objects, { nodepoolFile: [file("pod.json", [snapshotPod("a")])] }),
+    ).rejects.toThrow("wanted a NodePool or Provisioner, got Pod");
+
     const cheap = await simulated(objects, { price: ["m-8=0.01"], consolidate: true });
     expect(cheap.steps[0]?.launched).toMatchObject([{ instanceType: "m-8" }]);
     await expect(run(objects, { price: ["m-3=1"] })).rejects.toThrow("offers m-3");

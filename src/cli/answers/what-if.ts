@@ -21,16 +21,31 @@ import type { ReadPicture } from "./read-picture.ts";
 import { unknown } from "./unknown.ts";
 
 const POOL_KINDS = ["NodePool", "Provisioner"];
+/** They often stand in one file with their NodePool. */
+const CLASS_KINDS = ["EC2NodeClass", "AWSNodeTemplate", "KWOKNodeClass"];
 
-/**
- * The objects, with the pools in `changed` instead of those with the same names. Throws CliError for other kinds.
- */
-export function withPools(found: readonly Found[], changed: readonly Found[]): readonly Found[] {
-  const wrong = changed.find(({ object }) => !POOL_KINDS.includes(object.kind ?? ""));
+/** The NodePools of the files of `--nodepool-file`, and a note for each node class among them. Throws CliError for other kinds. */
+export function poolsIn(found: readonly Found[]): {
+  readonly pools: readonly Found[];
+  readonly notes: readonly string[];
+} {
+  const isOf = (kinds: readonly string[], one: Found) => kinds.includes(one.object.kind ?? "");
+  const wrong = found.find((one) => !isOf([...POOL_KINDS, ...CLASS_KINDS], one));
   if (wrong !== undefined)
     throw new CliError(
       `--nodepool-file: ${wrong.where}: wanted a NodePool or Provisioner, got ${wrong.object.kind}`,
     );
+  const classes = found.filter((one) => isOf(CLASS_KINDS, one));
+  return {
+    pools: found.filter((one) => isOf(POOL_KINDS, one)),
+    notes: classes.map(
+      (one) => `${nameOf(one)} stays as it is: --nodepool-file changes NodePools only`,
+    ),
+  };
+}
+
+/** The objects, with the pools in `changed` instead of those with the same names. */
+export function withPools(found: readonly Found[], changed: readonly Found[]): readonly Found[] {
   const names = new Set(changed.map(nameOf));
   return [...found.filter((one) => !names.has(nameOf(one))), ...changed];
 }
