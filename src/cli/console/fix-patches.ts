@@ -63,7 +63,13 @@ function podLine(edits: readonly PodEdit[], pod: Pod, { liveWorkloads }: Objects
   const line = patchLine(stored, after);
   return line === ""
     ? { byHand: `${owner.kind} ${namespace}/${owner.name} does not ask for it: admission adds it` }
-    : { lines: [line] };
+    : { lines: [line, ...deletionLine(pod, stored)] };
+}
+
+/** A StatefulSet waits for its pending pod before it replaces pods, unless it makes them all at once. */
+function deletionLine({ metadata: { namespace, name } }: Pod, { kind, spec }: Stored): string[] {
+  if (kind !== "StatefulSet" || spec["podManagementPolicy"] === "Parallel") return [];
+  return [`kubectl delete pod -n ${quoted(namespace ?? "default")} ${quoted(name)}`];
 }
 
 /** The workload of a pod. For a ReplicaSet its Deployment, found by the names. */

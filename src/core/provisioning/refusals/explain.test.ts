@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Pool } from "../../../apis/hub/pool.ts";
-import { instanceType, pod, pods, poolInput, schedulingInput } from "../../../testing/builders.ts";
+import {
+  instanceType,
+  nodeView,
+  pod,
+  pods,
+  poolInput,
+  schedulingInput,
+} from "../../../testing/builders.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import type { PoolRejection } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
@@ -195,6 +202,42 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     );
     expect(found.unschedulable.map((one) => one.pod.metadata.name)).toEqual(["torn"]);
     expect(found.unschedulable[0]?.pools[0]?.rejected).toEqual({ topology: 5 });
+  });
+
+  it("needs pods that run elsewhere than its volume is, and says when it may be the first there", () => {
+    const claims = [
+      { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
+    ];
+    const zonal = {
+      metadata: { name: "zonal" },
+      provisioner: "disk",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+      allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE, values: ["zone-b"] }] }],
+    };
+    const volumes = { claims, volumes: [], csiNodes: [], classes: [zonal] };
+    const together = {
+      podAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
+        ],
+      },
+    };
+    const spec = {
+      affinity: together,
+      volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }],
+    };
+    const running = pod({ name: "running", nodeName: "n", labels: { app: "web" } });
+    const nodes = [
+      nodeView({ node: { name: "n", labels: { [ZONE]: "zone-a" } }, pods: [running] }),
+    ];
+    const whyOf = (labels: Readonly<Record<string, string>>) =>
+      refusal({ pods: [pod({ labels, spec })], volumes, nodes })?.why;
+    const elsewhere = `pods there: zone-a 1, zone-b 0, zone-c 0; its volumes are at ${ZONE} In [zone-b]`;
+    expect(whyOf({ app: "web" })).toContain(
+      `${elsewhere}; it can go there only as the first: scale the others to 0, and up again when it runs`,
+    );
+    // A pod that its own affinity does not select is never the first.
+    expect(whyOf({ app: "other" })?.endsWith(elsewhere)).toBe(true);
   });
 
   it("has no capacity where the pod's volume is", () => {

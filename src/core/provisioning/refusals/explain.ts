@@ -352,7 +352,12 @@ function byRules(
     const where = places
       .map((one) => formatRequirement(space.get(one).get(group.key)))
       .join(", or ");
-    const why = `${topologyText(group, topology.counted(group))}${isByVolumes ? `; its volumes are at ${where}` : ""}`;
+    const isFirstElsewhere = isByVolumes && rule.self && group.type === "affinity";
+    const why = [
+      topologyText(group, topology.counted(group)),
+      ...(isByVolumes ? [`its volumes are at ${where}`] : []),
+      ...(isFirstElsewhere ? [FIRST_ELSEWHERE] : []),
+    ].join("; ");
     return { text, why, rejected: withFallen(template.table, rejected, "topology", [types, none]) };
   }
   const lasts: Last[] = [];
@@ -412,7 +417,11 @@ function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean
   return isCharged ? `${why} (a planned node counts as the cheapest type it may become)` : why;
 }
 
-/** The most domains that a message lists with their counts. */
+/** kube-scheduler lets a pod be the first of its affinity only while no pod that the affinity looks for has a node. */
+const FIRST_ELSEWHERE =
+  "it can go there only as the first: scale the others to 0, and up again when it runs";
+
+/** Most domains that are listed with their counts. */
 const NAMED_DOMAINS = 10;
 
 function topologyText(

@@ -48,6 +48,26 @@ describe("the smallest change that places a pod", () => {
     expect(fixOf(pod(), { pools })).toBe("add a toleration of taint gpu=a:NoSchedule to the pod");
   });
 
+  it("names the stored pod of a StatefulSet that has to be deleted, if the fix changes the pod", () => {
+    const owner = { kind: "StatefulSet", name: "db" };
+    const taints = [{ key: "gpu", value: "a", effect: "NoSchedule" as const }];
+    const pools = [poolInput({ taints })];
+    const tolerates = "add a toleration of taint gpu=a:NoSchedule to the pod";
+    const stored = pod({ name: "db-1", owner });
+    expect(fixOf(stored, { pools })).toBe(
+      `${tolerates}; then delete pod db-1, unless StatefulSet db replaces it by itself`,
+    );
+    const { uid: _, ...unstored } = stored.metadata;
+    expect(fixOf({ ...stored, metadata: unstored }, { pools })).toBe(tolerates);
+    expect(fixOf(pod({ owner: { kind: "ReplicaSet", name: "web" } }), { pools })).toBe(tolerates);
+    const zone = { nodeSelector: { [ZONE]: "zone-b" } };
+    const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }];
+    const inB = pod({ name: "db-1", owner, spec: zone });
+    expect(fixOf(inB, { pools: [poolInput({ requirements })] })).toBe(
+      `let NodePool default use ${ZONE} zone-b`,
+    );
+  });
+
   it("lets the pool use a zone, an architecture or a capacity type that the pod names", () => {
     const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }];
     const pools = [poolInput({ requirements })];

@@ -439,7 +439,22 @@ class Search {
   }
 
   #text(edits: readonly Edit[]): string {
-    return edits.map((edit) => editText(edit, this.#input.pools)).join("; ");
+    const told = edits.map((edit) => editText(edit, this.#input.pools));
+    const isOfPod = edits.some(({ on }) => on === "pod");
+    return [...told, ...(isOfPod ? this.#deletion() : [])].join("; ");
+  }
+
+  /**
+   * A StatefulSet that makes one pod after the other waits for its pending pod, so it gives the pod no new template. A
+   * pod without a UID is not stored: it is made with the change.
+   */
+  #deletion(): string[] {
+    const { metadata } = this.#one.pod;
+    const set = controllerOf(this.#one.pod);
+    if (set?.kind !== "StatefulSet" || metadata.uid === undefined || this.#keys.size > 1) return [];
+    return [
+      `then delete pod ${metadata.name}, unless StatefulSet ${set.name} replaces it by itself`,
+    ];
   }
 }
 
