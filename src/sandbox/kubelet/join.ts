@@ -10,7 +10,7 @@ import { RESOURCE_SLICE } from "../../apis/resource/kinds.ts";
 import { CSI_NODE } from "../../apis/storage/kinds.ts";
 import { toRfc3339, toRfc3339Micro } from "../../base/clock.ts";
 import { fnv64Text } from "../../base/fnv.ts";
-import { deepEqual } from "../../base/json.ts";
+import { deepEqual, fieldOf } from "../../base/json.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
 import type { PartDeps } from "../parts.ts";
@@ -25,7 +25,13 @@ export const LEASE_NAMESPACE = "kube-node-lease";
 export const NOT_READY_TAINT_KEY = "node.kubernetes.io/not-ready";
 export const UNREACHABLE_TAINT_KEY = "node.kubernetes.io/unreachable";
 
-/** Facts about its machine that a kubelet reports. */
+const ZONE = "topology.kubernetes.io/zone";
+/** The label with the machine's zone that a CSI driver has of its own. Old volumes of the driver name it. */
+const DRIVER_ZONES: Readonly<Record<string, string>> = {
+  "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
+};
+
+/** What a kubelet knows about its machine. */
 export interface InstanceNode {
   readonly name: string;
   /** The provider ID: `aws:///us-east-1a/i-0abc…` or `kwok://…`. */
@@ -81,7 +87,7 @@ export async function registerNode(deps: PartDeps, spec: InstanceNode): Promise<
         drivers: spec.csiDrivers.map(({ name, count }) => ({
           name,
           nodeID: spec.providerID.split("/").at(-1) ?? spec.name,
-          topologyKeys: ["topology.kubernetes.io/zone"],
+          topologyKeys: [...Object.keys(driverLabels(spec, name)), ZONE],
           allocatable: { count },
         })),
       },
@@ -123,6 +129,12 @@ function ownedBy(node: Node): { apiVersion: string; kind: string; name: string; 
   return { apiVersion: "v1", kind: "Node", name, uid: uid ?? "" };
 }
 
+/** The labels that a CSI driver adds to a Node. */
+function driverLabels({ labels }: InstanceNode, driver: string): Record<string, string> {
+  const [key, zone] = [fieldOf(DRIVER_ZONES, driver), labels[ZONE]];
+  return key === undefined || zone === undefined ? {} : { [key]: zone };
+}
+
 function nodeOf(spec: InstanceNode, nowMs: number): Node {
   const architecture = spec.architecture ?? "amd64";
   const operatingSystem = spec.operatingSystem ?? "linux";
@@ -137,6 +149,10 @@ function nodeOf(spec: InstanceNode, nowMs: number): Node {
         "kubernetes.io/arch": architecture,
         "kubernetes.io/hostname": spec.name,
         "kubernetes.io/os": operatingSystem,
+        ...Object.assign(
+          {},
+          ...(spec.csiDrivers ?? []).map(({ name }) => driverLabels(spec, name)),
+        ),
         ...spec.labels,
       },
       annotations: { "node.alpha.kubernetes.io/ttl": "0" },

@@ -4,6 +4,7 @@ import { EVENT } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
+import { CSI_NODE } from "../../apis/storage/kinds.ts";
 import { deploymentOf, type PartsCluster, startParts } from "../testing/parts-cluster.ts";
 
 async function createPod(
@@ -43,6 +44,22 @@ describe("a simulated machine", () => {
       status: "True",
       reason: "KubeletReady",
     });
+    await cluster.stop();
+  });
+
+  it("has the zone label of its CSI driver, too, which old volumes name", async () => {
+    const cluster = await startParts();
+    const labels = { "topology.kubernetes.io/zone": "zone-a" };
+    cluster.node("n", { labels, csiDrivers: [{ name: "ebs.csi.aws.com", count: 25 }] });
+    cluster.node("m", { labels });
+    await cluster.clock.advance(1_000);
+    const key = "topology.ebs.csi.aws.com/zone";
+    const zones = [await cluster.get(NODE, "n"), await cluster.get(NODE, "m")].map(
+      ({ metadata }) => metadata.labels?.[key],
+    );
+    expect(zones).toEqual(["zone-a", undefined]);
+    const { spec } = await cluster.get(CSI_NODE, "n");
+    expect(spec.drivers?.[0]).toMatchObject({ topologyKeys: [key, "topology.kubernetes.io/zone"] });
     await cluster.stop();
   });
 

@@ -25,7 +25,6 @@ import {
   NO_PROVISIONER,
   newVolumeFor,
   smallestFree,
-  zoneKeyOf,
   zoneOf,
 } from "./volume-shapes.ts";
 import {
@@ -89,8 +88,7 @@ export function volumeBinderController(deps: PartDeps): Controller {
     if (storageClass === undefined || storageClass.provisioner === NO_PROVISIONER)
       return tellClaim(doors, claim, "Normal", "FailedBinding", NOTHING_TO_BIND);
     const zone = zoneOf(storageClass, node, nodes.list());
-    const place = { zone, zoneKey: zoneKeyOf(storageClass, node) };
-    await provision(doors, claim, newVolumeFor(claim, storageClass, place));
+    await provision(doors, claim, newVolumeFor(claim, storageClass, zone));
   }
 
   async function syncVolume(name: string): Promise<void> {

@@ -6,7 +6,6 @@
 import type { PersistentVolume, PersistentVolumeClaim } from "../../../apis/core/kinds.ts";
 import type { Node } from "../../../apis/core/node.ts";
 import type { StorageClass } from "../../../apis/storage/kinds.ts";
-import { fieldOf } from "../../../base/json.ts";
 import { parseUnits } from "../../../base/quantity.ts";
 
 const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
@@ -16,10 +15,6 @@ const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
 /** The provisioner of classes whose volumes a user creates. */
 export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 const ZONE = "topology.kubernetes.io/zone";
-/** The zone label of a driver's own volumes, for drivers that have one. */
-const DRIVER_ZONE: Readonly<Record<string, string>> = {
-  "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
-};
 
 /** Whether the claim has the annotation that the binder sets when binding is complete. */
 export function isBindComplete(claim: PersistentVolumeClaim): boolean {
@@ -122,21 +117,15 @@ export function zoneOf(
   return zones.filter((zone) => zone !== undefined).sort()[0];
 }
 
-/** The label key for the zone of a volume: the driver's own if the node has it, else the well-known one. */
-export function zoneKeyOf({ provisioner }: StorageClass, node: Node | undefined): string {
-  const key = fieldOf(DRIVER_ZONE, provisioner) ?? ZONE;
-  return node?.metadata.labels?.[key] === undefined ? ZONE : key;
-}
-
 /** The volume that the class's provisioner creates for the claim. */
 export function newVolumeFor(
   claim: PersistentVolumeClaim,
   storageClass: StorageClass,
-  { zone, zoneKey }: { readonly zone: string | undefined; readonly zoneKey: string },
+  zone: string | undefined,
 ): PersistentVolume {
   const name = `pvc-${claim.metadata.uid ?? claim.metadata.name}`;
   const { provisioner } = storageClass;
-  const inZone = { key: zoneKey, operator: "In" as const, values: [zone ?? ""] };
+  const inZone = { key: ZONE, operator: "In" as const, values: [zone ?? ""] };
   const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions: [inZone] }] } };
   return {
     apiVersion: "v1",
