@@ -88,4 +88,12 @@ export const QUESTIONS: readonly SiteQuestion[] = [
   { typed: "user data", pages: ["guide/aws"] },
   { typed: "aws access entry aws-auth", pages: ["tasks/aws-account"] },
   { typed: "priority expander weight", pages: ["guide/migrate"] },
+  { typed: "keep one node for a namespace", pages: ["tasks/multi-tenant", "start/faq"] },
+  { typed: "minimum number of nodes", pages: ["start/faq"] },
+  { typed: "what rights does it need", pages: ["start/faq", "guide/install"] },
+  { typed: "rbac permissions of the controller", pages: ["start/faq", "reference/rights"] },
+  { typed: "disable consolidation", pages: ["start/faq", "guide/disruption"] },
+  { typed: "does it work on gke azure", pages: ["start/faq"] },
+  { typed: "see what it would do before installing", pages: ["start/faq"] },
+  { typed: "upgrade nodes to new AMI", pages: ["tasks/upgrades", "guide/aws"] },
 ];
