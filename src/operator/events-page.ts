@@ -99,6 +99,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     claims.insufficientCapacity(claim(), "<why>"),
     claims.launchTimedOut(claim(), "<time>", "<why>"),
     claims.registrationTimedOut(claim(), "<time>"),
+    ...claims.changedByOthers(claim(), object("NodePool"), "<parts>"),
     ...claims.initializationTimedOut(claim(), object("NodePool"), "<time>", "<why>"),
     claims.unregisteredTaintMissing(claim()),
     claims.rebootObserved(claim()),

@@ -6,7 +6,9 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
-/** The event that the cloud had no capacity for the claim. `why`: the cloud's error. */
+const CHANGED_DEDUPE_MS = 10 * 60_000;
+
+/** The cloud had no capacity for the claim. `why`: the cloud's error. */
 export function insufficientCapacity(claim: NodeClaim, why: string): EventToPublish {
   return {
     object: claim,
@@ -39,10 +41,25 @@ export function registrationTimedOut(claim: NodeClaim, timeout: string): EventTo
   };
 }
 
-/**
- * Events that a node did not become initialized in time. Published on the claim and its pool, because the pool's next
- * nodes may fail the same way; karpenter-ts only.
- */
+/** karpenter-ts only. Published on the claim and its pool. `parts`: what was changed, such as `label team`. */
+export function changedByOthers(
+  claim: NodeClaim,
+  pool: KubeObject | undefined,
+  parts: string,
+): readonly EventToPublish[] {
+  const { claimNoun } = vocabulary(claimGeneration(claim));
+  const message = `Another program, such as a mutating webhook, changed ${parts} of ${claimNoun} ${claim.metadata.name} after its creation. Karpenter puts labels back, and launches nothing for it before all is as planned. Let that program leave these parts as they are`;
+  return [claim, ...(pool === undefined ? [] : [pool])].map((object) => ({
+    object,
+    type: "Warning",
+    reason: "ChangedByOthers",
+    message,
+    dedupeValues: [object.metadata.name, parts],
+    dedupeMs: CHANGED_DEDUPE_MS,
+  }));
+}
+
+/** karpenter-ts only. Published on the claim and its pool, because the pool's next nodes may fail the same way. */
 export function initializationTimedOut(
   claim: NodeClaim,
   pool: KubeObject | undefined,

@@ -95,7 +95,7 @@ async function createClaim(
   const { pool } = plan;
   if (poolById(world, pool.id) === undefined) throw new Error(`${pool.id} is gone`);
   const kind = claimKind(manifest);
-  const arrive = world.cluster.expectClaim(manifest.metadata.name, kind.kind);
+  const arrive = world.cluster.expectClaim({ claim: toClaim(manifest), pods: plan.pods });
   const created = await world.kube.create(kind, manifest).then(toClaim, (error: unknown) => {
     arrive(undefined);
     throw error;

@@ -11,6 +11,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Resources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { Headroom } from "../buffers/headroom.ts";
+import type { ClaimPlan, ClaimPlans } from "./as-planned.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Placements } from "./placements.ts";
 import type { PodAdmission } from "./pod-admission.ts";
@@ -28,7 +29,9 @@ export interface ClusterState {
    * or with undefined if the creation failed. If the claim is deleted before that call, it is ignored, because its
    * deletion would not be reported again.
    */
-  expectClaim(name: string, kind: string): (created: NodeClaim | undefined) => void;
+  expectClaim(plan: ClaimPlan): (created: NodeClaim | undefined) => void;
+  /** How this process planned the claims that it created, until they are registered. */
+  readonly plans: Pick<ClaimPlans, "of">;
   updateNode(node: Node): void;
   deleteNode(name: string): void;
   updatePod(pod: Pod): void;

@@ -13,6 +13,7 @@ import type { Resources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import { Headroom } from "../buffers/headroom.ts";
+import { type ClaimPlan, ClaimPlans, claimKey, keyOfClaim } from "./as-planned.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
 import { NodePods } from "./node-pods.ts";
@@ -38,6 +39,7 @@ class Cluster implements ClusterState {
   readonly #claims = new Map<string, NodeClaim>();
   /** Keys of claims that are being created and whose deletion was not reported. */
   readonly #expected = new Set<string>();
+  readonly plans = new ClaimPlans();
   readonly #claimByProviderId = new Map<string, string>();
   readonly #nodeByProviderId = new Map<string, string>();
   /** Pods with a node, by key. */
@@ -67,10 +69,11 @@ class Cluster implements ClusterState {
   #unlaunched = 0;
   #revision = 0;
 
-  updateClaim(claim: NodeClaim): void {
-    const key = claimKey(claim.kind ?? "NodeClaim", claim.metadata.name);
+  updateClaim(stored: NodeClaim): void {
+    const key = keyOfClaim(stored);
     const known = this.#claims.get(key);
-    if (isStale(claim, known)) return;
+    if (isStale(stored, known)) return;
+    const claim = this.plans.applyTo(stored);
     if (known === undefined || comesToRest(known, claim)) this.#revision++;
     if (known !== undefined) this.#forgetClaim(key, known);
     this.#claims.set(key, claim);
@@ -82,17 +85,21 @@ class Cluster implements ClusterState {
     this.#touchClaim(key, claim);
   }
 
-  expectClaim(name: string, kind: string): (created: NodeClaim | undefined) => void {
-    const key = claimKey(kind, name);
+  expectClaim(plan: ClaimPlan): (created: NodeClaim | undefined) => void {
+    const key = keyOfClaim(plan.claim);
     this.#expected.add(key);
+    this.plans.begin(plan);
     return (created) => {
-      if (this.#expected.delete(key) && created !== undefined) this.updateClaim(created);
+      if (!this.#expected.delete(key)) return;
+      this.plans.created(plan, created);
+      if (created !== undefined) this.updateClaim(created);
     };
   }
 
   deleteClaim(name: string, kind: string): void {
     const key = claimKey(kind, name);
     this.#expected.delete(key);
+    this.plans.forget(key);
     const known = this.#claims.get(key);
     if (known === undefined) return;
     this.#forgetClaim(key, known);
@@ -469,11 +476,7 @@ class Cluster implements ClusterState {
   }
 }
 
-function claimKey(kind: string, name: string): string {
-  return `${kind}/${name}`;
-}
-
-/** Whether the claim is not launched and not being deleted. Its capacity is not known yet. */
+/** Created, not launched and not being deleted: its capacity is not known yet. */
 function isUnlaunched(claim: NodeClaim): boolean {
   return !claim.status?.providerID && claim.metadata.deletionTimestamp === undefined;
 }

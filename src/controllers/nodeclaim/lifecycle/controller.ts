@@ -35,6 +35,7 @@ import { nodes } from "../../mirrors.ts";
 import type { RegistrationTracker } from "../../registration-tracker.ts";
 import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
+import { putBack } from "./changed-by-others.ts";
 import { finalize } from "./finalize.ts";
 import { initialize } from "./initialization.ts";
 import { launch } from "./launch.ts";
@@ -57,6 +58,7 @@ export function lifecycle(world: World, tracker: RegistrationTracker): Controlle
     comingUp: new Map(),
     leaving: new Map(),
     contested: new ContestedFinalizers(world.clock),
+    contestedLabels: new ContestedFinalizers(world.clock),
     tracker,
   };
   const ofNode = claimRequestsOfNode(world);
@@ -167,13 +169,15 @@ async function attempt(
 async function begun(
   world: World,
   claim: NodeClaim,
-  { begunHere }: Memory,
+  memory: Memory,
 ): Promise<NodeClaim | undefined> {
+  const { begunHere } = memory;
   const kind = claimKind(claim);
   const native = fromClaim(claim);
   const after = await addFinalizer(world.kube, kind, native, TERMINATION_FINALIZER);
   if (after === undefined) return undefined;
   if (after !== native) begunHere.add(claim.metadata.uid ?? claim.metadata.name);
   const held = after === native ? claim : toClaim(after);
-  return patchClaim(world, held, initializeConditions(held, world.clock.now()));
+  const whole = putBack(world, held, memory);
+  return patchClaim(world, held, initializeConditions(whole, world.clock.now()));
 }

@@ -32,6 +32,7 @@ import { claimLog, poolLabel, speaksV05 } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
 import { insufficientCapacity } from "../events.ts";
+import { heldAsChanged } from "./changed-by-others.ts";
 import { takeLeftBehind } from "./left-behind.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
@@ -55,6 +56,8 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
   if (launched === undefined && claim.status?.providerID)
     return done(withCondition(claim, { type: "Launched", status: "True" }, world.clock.now()));
   if (launched === undefined) {
+    const changed = heldAsChanged(world, claim);
+    if (changed !== undefined) return changed;
     if (!(await stillWaits(world, claim, memory))) return done(claim, requeueAfter(HELD_RETRY_MS));
     try {
       launched = await answerInTime(world, claim, memory);

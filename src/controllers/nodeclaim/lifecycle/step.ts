@@ -29,6 +29,8 @@ export interface Memory {
   readonly leaving: Map<string, LeavingClaim>;
   /** Claims from which other programs remove Karpenter's finalizer. */
   readonly contested: ContestedFinalizers;
+  /** Claims from which other programs remove labels or owners that they were created with. */
+  readonly contestedLabels: ContestedFinalizers;
 }
 
 /** A claim that is being deleted, and its Node. */
