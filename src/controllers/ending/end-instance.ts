@@ -150,13 +150,15 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   if (running !== undefined)
     return tellHeld(world, { name: keyOf(running), act, doubt: nodeDenied(running) }, [running]);
   await recallBrake(world);
-  const facts = { ...commonFacts(world, act, instance), isProvenGone: false };
+  // The cloud has accepted the termination for this process already: that end was counted, and cannot be taken back.
+  const isAgain = standing.length === 0 && isEnding(world, instance.status?.providerID ?? "");
+  const facts = { ...commonFacts(world, act, instance), isProvenGone: isAgain };
   const verdict =
     origin === "unknown" ? held("otherCluster", otherCluster(uid)) : judge(act, facts, world.brake);
   if (!verdict.go)
     return tellHeld(world, { name: facts.name, act, doubt: verdict.doubt }, standing);
   await keepBrakeCount(world);
-  world.metrics.count("involuntary_ends_total", { act: act.name });
+  if (!isAgain) world.metrics.count("involuntary_ends_total", { act: act.name });
   const drained: Node[] = [];
   for (const node of standing) {
     const isOurs = hasFinalizer(node, TERMINATION_FINALIZER);

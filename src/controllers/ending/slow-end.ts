@@ -2,12 +2,14 @@
  * Waits for an instance whose termination the cloud has accepted. Some instances stay `running` or `shutting-down` for
  * hours. After 15 minutes an event is published, and the cloud is called less often.
  */
+import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 import { type Outcome, requeueAfter } from "../../kube/manager/controller.ts";
+import { poolById } from "../pools.ts";
 import type { World } from "../world.ts";
 import { endingForMs } from "./end-instance.ts";
 import { earlierNow } from "./two-clocks.ts";
@@ -43,10 +45,17 @@ export function awaitEnd(
   return requeueAfter(SLOW_POLL_MS);
 }
 
-/**
- * Events that say that an instance is not terminated yet. Published once an hour; karpenter-ts only. `since`: as RFC
- * 3339.
- */
+/** Tells a leaked instance's NodePool that the instance ends slowly. There is no claim, and often no Node, to tell. */
+export function tellSlowLeak(world: World, { metadata, status }: NodeClaim): void {
+  const { providerID = "" } = status ?? {};
+  const forMs = endingForMs(world, providerID) ?? 0;
+  const pool = poolById(world, poolIdOfLabels(metadata.labels) ?? "")?.native;
+  if (forMs < SLOW_MS || pool === undefined) return;
+  const since = toRfc3339(earlierNow(world) - forMs);
+  world.events.publish(...instanceNotTerminated([pool], providerID, since));
+}
+
+/** karpenter-ts only. Published once an hour. `since`: RFC 3339. */
 export function instanceNotTerminated(
   objects: readonly KubeObject[],
   providerId: string,

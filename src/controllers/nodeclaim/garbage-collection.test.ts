@@ -3,10 +3,11 @@ import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { claimKind } from "../../apis/hub/claim.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import type { Kind } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { ListOptions, ObjectRef } from "../../kube/client/client.ts";
-import { node, nodeClaim } from "../../testing/builders.ts";
+import { node, nodeClaim, nodePool } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS, kubeSystem, ofCluster } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { inManyTurns } from "../../testing/slow-clock.ts";
@@ -59,6 +60,35 @@ describe("an instance that no claim names", () => {
   it("is left to a claim that waits for one also where the cloud's clock is hours behind", async () => {
     expect(await isEnded(ours, undefined, 5 * 60 * MINUTE_MS, 1_000)).toBe(false);
     expect(await isEnded(another, undefined, 5 * 60 * MINUTE_MS, 1_000)).toBe(true);
+  });
+});
+
+describe("leaked instances that the cloud does not terminate although it accepts", () => {
+  it("hold no place of the brake, and their pool is told", async () => {
+    const world = fakeWorld();
+    const leak = (id: string) => {
+      const metadata = { creationTimestamp: toRfc3339(world.clock.now() - MINUTE_MS) };
+      const made = nodeClaim({ name: "", metadata, status: { providerID: `fake:///${id}` } });
+      world.cloud.instances.set(`fake:///${id}`, ofCluster(made, "this-cluster"));
+    };
+    await world.api.create(NAMESPACE, kubeSystem("this-cluster"));
+    await world.api.create(NODE_POOL, nodePool());
+    const end = world.cloud.delete;
+    world.cloud.delete = async (claim) => {
+      if (claim.status?.providerID !== "fake:///later") return;
+      return end(claim);
+    };
+    await world.run(instanceGarbageCollection(world));
+    for (const id of ["a", "b", "c", "d", "e"]) leak(id);
+    await world.clock.advance(30 * MINUTE_MS);
+    expect(world.brake.isOn(world.clock.elapsedMs())).toBe(false);
+    expect(world.cloud.instances.size).toBe(5);
+    leak("later");
+    await world.clock.advance(10 * MINUTE_MS);
+    expect([...world.cloud.instances.keys()]).not.toContain("fake:///later");
+    const told = world.published.filter(({ reason }) => reason === "InstanceNotTerminated");
+    expect(new Set(told.map(({ object }) => object.metadata.name))).toEqual(new Set(["default"]));
+    expect(new Set(told.map(({ dedupeValues }) => dedupeValues?.at(-1))).size).toBe(5);
   });
 });
 

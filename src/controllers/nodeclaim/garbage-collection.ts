@@ -30,6 +30,7 @@ import { claimsByProviderId, isDeleting, isManagedClaim, listClaimsInSteps } fro
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { endLeaked, type Fate, fateOf } from "../ending/end-instance.ts";
 import { allNodes, namedNodes, standsFor } from "../ending/live-reads.ts";
+import { tellSlowLeak } from "../ending/slow-end.ts";
 import { nodes } from "../mirrors.ts";
 import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
@@ -251,6 +252,7 @@ function mayName(world: World, claim: NodeClaim): boolean {
 async function endOne(world: World, instance: NodeClaim): Promise<void> {
   const { kind } = claimKindOf(instance);
   if ((await endLeaked(world, { ...instance, kind })) !== "ended") return;
+  tellSlowLeak(world, instance);
   world.log
     .with({ controller: "instance.garbagecollection" })
     .debug("garbage collected cloudprovider instance", { "provider-id": idOf(instance) });

@@ -229,7 +229,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "its tags name this cluster by name and by the UID of kube-system, or a Node of this cluster stands for it; all claims, listed live, name another instance and none waits for one; the claim that its Node, of a live list of all Nodes too, names as its owner, read live by name, is gone, or is another claim by UID and stands for another instance; where it has no Node, no pod of the copy is on the Node that the cloud names; it was without a claim for 30 s of elapsed time, and no claim of its pool that waited for an instance then still waits",
+      "its tags name this cluster by name and by the UID of kube-system, or a Node of this cluster stands for it; all claims, listed live, name another instance and none waits for one; the claim that its Node, of a live list of all Nodes too, names as its owner, read live by name, is gone, or is another claim by UID and stands for another instance; where it has no Node, no pod of the copy is on the Node that the cloud names; it was without a claim for 30 s of elapsed time, and no claim of its pool that waited for an instance then still waits; where the cloud has accepted its termination and does not carry it out, it is asked again and counted no more",
     byClock: false,
     braked: true,
     test: "test/safety.test.ts: ends nothing mid-run",
