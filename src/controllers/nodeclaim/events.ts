@@ -48,7 +48,7 @@ export function changedByOthers(
   parts: string,
 ): readonly EventToPublish[] {
   const { claimNoun } = vocabulary(claimGeneration(claim));
-  const message = `Another program, such as a mutating webhook, changed ${parts} of ${claimNoun} ${claim.metadata.name} after its creation. Karpenter puts labels back, and launches nothing for it before all is as planned. Let that program leave these parts as they are`;
+  const message = `Another program, such as a mutating webhook, changed ${parts} of ${claimNoun} ${claim.metadata.name} after its creation. Karpenter puts labels back, and launches nothing for it while its node might not suit its pods. Let that program leave these parts as they are`;
   return [claim, ...(pool === undefined ? [] : [pool])].map((object) => ({
     object,
     type: "Warning",

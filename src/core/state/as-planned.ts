@@ -7,6 +7,7 @@ import type { Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { firstUntolerated, formatTaint, isSameTaint } from "../../apis/core/tolerations.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
+import { normalizedLabel } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 
@@ -76,14 +77,59 @@ export function asPlanned(stored: NodeClaim, plan: ClaimPlan | undefined): NodeC
   return { ...stored, metadata: { ...stored.metadata, labels, ...ownerReferences } };
 }
 
+/** Parts of the plan that the stored claim lacks, in words: labels, and all of {@link harmfulParts}. */
+export function changedParts(stored: NodeClaim, plan: ClaimPlan): readonly string[] {
+  return [...changedLabels(stored, plan.claim).map(labelText), ...changedSpec(stored, plan)];
+}
+
 /**
- * Parts of the plan that the stored claim lacks, in words, and new taints that a planned pod does not tolerate. A
- * machine for this claim might not suit its pods. Other additions and narrower requirements are not listed.
+ * Like {@link changedParts}, but only those for which a machine of this claim might not suit its pods, or be counted
+ * for no pool. A label that is not Karpenter's and that no planned pod asks for is not among them.
  */
-export function changedParts(
-  stored: NodeClaim,
-  { claim: planned, pods }: ClaimPlan,
-): readonly string[] {
+export function harmfulParts(stored: NodeClaim, plan: ClaimPlan): readonly string[] {
+  const labels = changedLabels(stored, plan.claim);
+  if (labels.length === 0) return changedSpec(stored, plan);
+  const asked = askedLabels(plan.pods);
+  const harmful = labels.filter((key) => isKarpenters(key) || asked.has(normalizedLabel(key)));
+  return [...harmful.map(labelText), ...changedSpec(stored, plan)];
+}
+
+/** The labels of nodes that these pods require or that their topology rules count by. */
+function askedLabels(pods: readonly Pod[]): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const { spec } of pods) {
+    const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
+    const terms = [podAffinity, podAntiAffinity].flatMap(
+      (rule) => rule?.requiredDuringSchedulingIgnoredDuringExecution ?? [],
+    );
+    const { nodeSelectorTerms = [] } =
+      nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? {};
+    for (const key of [
+      ...Object.keys(spec.nodeSelector ?? {}),
+      ...nodeSelectorTerms.flatMap(({ matchExpressions = [] }) =>
+        matchExpressions.map((one) => one.key),
+      ),
+      ...[...(spec.topologySpreadConstraints ?? []), ...terms].map((one) => one.topologyKey),
+    ])
+      keys.add(normalizedLabel(key));
+  }
+  return keys;
+}
+
+/** Whether Karpenter itself reads the label, for example to find the pool of a claim. */
+function isKarpenters(key: string): boolean {
+  return /(^|\.)karpenter\.[^/]+\//.test(key);
+}
+
+function labelText(key: string): string {
+  return `label ${key}`;
+}
+
+/**
+ * Requirements, taints and the node class that the stored claim lacks, in words, and new taints that a planned pod
+ * does not tolerate. Other additions and narrower requirements are not listed.
+ */
+function changedSpec(stored: NodeClaim, { claim: planned, pods }: ClaimPlan): readonly string[] {
   const { spec } = stored;
   const requirements = planned.spec.requirements.filter(
     (asked) => !spec.requirements.some((one) => isAsNarrow(one, asked)),
@@ -100,7 +146,6 @@ export function changedParts(
     (field) => ref[field] !== plannedRef[field],
   );
   return [
-    ...changedLabels(stored, planned).map((key) => `label ${key}`),
     ...requirements.map(({ key }) => `requirement ${key}`),
     ...[...taints, ...added].map((taint) => `taint ${formatTaint(taint)}`),
     ...(isOtherClass ? ["nodeClassRef"] : []),

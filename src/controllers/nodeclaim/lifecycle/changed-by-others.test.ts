@@ -104,7 +104,8 @@ it.each([
   expect(world.cloud.creates).toBe(0);
 });
 
-it("launches nothing while labels are removed again each time", async () => {
+/** A world in which a webhook gives the planned claim these labels only, at its creation and at each patch. */
+async function withLabelsOnly(labels: Record<string, string>, pods = PODS) {
   const world = fakeWorld();
   const { patch } = world.api;
   let patches = 0;
@@ -117,11 +118,27 @@ it("launches nothing while labels are removed again each time", async () => {
     },
   });
   await world.run(lifecycle(world, createRegistrationTracker()));
-  world.cluster.expectClaim({ claim: PLANNED, pods: PODS });
-  await world.api.create(NODE_CLAIM, { ...PLANNED, metadata: { name: "default-abcde" } });
+  world.cluster.expectClaim({ claim: PLANNED, pods });
+  await world.api.create(NODE_CLAIM, { ...PLANNED, metadata: { name: "default-abcde", labels } });
   await world.clock.advance(4 * MINUTE);
-  expect(world.cloud.creates).toBe(0);
-  expect(patches).toBeLessThan(20);
+  return { creates: world.cloud.creates, patches: () => patches };
+}
+
+it("launches nothing while labels are removed again each time that Karpenter or its pods need", async () => {
+  const { creates, patches } = await withLabelsOnly({ team: "a" });
+  expect(creates).toBe(0);
+  expect(patches()).toBeLessThan(20);
+  const [one] = PODS;
+  const asking = [{ ...one, spec: { ...one?.spec, nodeSelector: { team: "a" } } }] as typeof PODS;
+  const pools = { "karpenter.sh/nodepool": "default" };
+  expect((await withLabelsOnly(pools, asking)).creates).toBe(0);
+  expect((await withLabelsOnly({ ...pools, team: "b" }, asking)).creates).toBe(0);
+});
+
+it("launches although a label that no pod asks for is changed again each time", async () => {
+  const pools = { "karpenter.sh/nodepool": "default" };
+  expect((await withLabelsOnly(pools)).creates).toBe(1);
+  expect((await withLabelsOnly({ ...pools, team: "b" })).creates).toBe(1);
 });
 
 it.each([

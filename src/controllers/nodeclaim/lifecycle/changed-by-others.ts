@@ -6,7 +6,12 @@
 import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
 import { withCondition } from "../../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
-import { asPlanned, type ClaimPlan, changedParts } from "../../../core/state/as-planned.ts";
+import {
+  asPlanned,
+  type ClaimPlan,
+  changedParts,
+  harmfulParts,
+} from "../../../core/state/as-planned.ts";
 import { requeueAfter } from "../../../kube/manager/controller.ts";
 import { HELD_RETRY_MS } from "../../ending/ended.ts";
 import { poolById } from "../../pools.ts";
@@ -29,7 +34,7 @@ export function putBack(world: World, claim: NodeClaim, { contestedLabels }: Mem
 /** Why the claim is not launched. Undefined: it has all parts of its plan, or another process created it. */
 export function heldAsChanged(world: World, claim: NodeClaim): StepResult | undefined {
   const plan = world.cluster.plans.of(claim);
-  const parts = plan === undefined ? [] : changedParts(claim, plan);
+  const parts = plan === undefined ? [] : harmfulParts(claim, plan);
   if (plan === undefined || parts.length === 0) return undefined;
   tell(world, { claim, plan }, parts);
   const message = `another program changed ${some(parts)}`;
