@@ -4,8 +4,8 @@
  * If the plan names no fix, there is none.
  */
 import { type PlannedEdit, plannedEdit } from "../../src/cli/plan/planned-edit.ts";
-import type { Fix, Remedy } from "../../src/core/provisioning/refusals/remedy.ts";
-import { remedies } from "../../src/core/provisioning/refusals/remedy.ts";
+import type { Fix, Remedy } from "../../src/core/answers/fixes/remedy.ts";
+import { remedies } from "../../src/core/answers/fixes/remedy.ts";
 import { solve } from "../../src/core/provisioning/solve.ts";
 import type { Json } from "../validator/kubernetes.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";

@@ -14,8 +14,8 @@ import {
   editedPool,
   type PodEdit,
   type PoolEdit,
-} from "../../core/provisioning/refusals/edits.ts";
-import { mayNotBeOvercommitted } from "../../core/provisioning/refusals/lower-requests.ts";
+} from "../../core/answers/fixes/edits.ts";
+import { mayNotBeOvercommitted } from "../../core/answers/fixes/lower-requests.ts";
 import type { Manifests } from "../plan/manifests.ts";
 
 /** `lines`: these commands together make the fix. `byHand`: why there are no commands. */

@@ -19,6 +19,7 @@ import type {
 import { listedNodesInSteps } from "../../console/views/node-groups.ts";
 import type { CommandAnswer } from "../../core/answers/command-answer.ts";
 import { costsInSteps } from "../../core/answers/costs.ts";
+import { remedies } from "../../core/answers/fixes/remedy.ts";
 import { type Fleet, fleetInSteps } from "../../core/answers/fleet.ts";
 import {
   movesUnderWay,
@@ -31,7 +32,6 @@ import { weekOf } from "../../core/answers/week.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import { leastPriceOf } from "../../core/planner/least-price.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
-import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { brakeOf, explain, subjectOf } from "../answers/explain.ts";
 import { type Kept, pictureFrom, type ReadPicture, readObjects } from "../answers/read-picture.ts";

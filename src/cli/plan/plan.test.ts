@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { SystemClock } from "../../base/system-clock.ts";
-import { remedies } from "../../core/provisioning/refusals/remedy.ts";
+import { remedies } from "../../core/answers/fixes/remedy.ts";
 import { solve } from "../../core/provisioning/solve.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { poolManifest } from "../../testing/manifests.ts";

@@ -1,6 +1,6 @@
 /** An edit of the engine as a field that the owner of an object can change. */
 import { formatResource } from "../../apis/resources.ts";
-import type { Edit, PodEdit, PoolEdit } from "../../core/provisioning/refusals/edits.ts";
+import type { Edit, PodEdit, PoolEdit } from "../../core/answers/fixes/edits.ts";
 
 export interface PlannedEdit {
   /** Kind and name: `Pod shop/web-0`, `NodePool default`. */

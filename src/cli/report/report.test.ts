@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { remedies } from "../../core/answers/fixes/remedy.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../../core/planner/planner-options.ts";
-import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { planOf } from "../plan/plan.ts";
 import { settledPlan } from "../plan/played-batch.ts";

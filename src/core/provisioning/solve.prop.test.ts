@@ -16,11 +16,11 @@ import {
   ZONES,
 } from "../../testing/builders.ts";
 import { type Deployment, deployment, podsOf } from "../../testing/deployments.ts";
+import { applyEdits } from "../answers/fixes/edits.ts";
+import { remedies } from "../answers/fixes/remedy.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
 import { leastPriceMicroUsd } from "../planner/least-price.ts";
 import type { QueuedPod } from "./batch/queue.ts";
-import { applyEdits } from "./refusals/edits.ts";
-import { remedies } from "./refusals/remedy.ts";
 import type { PlannedClaim, SchedulingResult } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { planOf, prepare, solve, wholePlan } from "./solve.ts";

@@ -11,11 +11,15 @@ import { controllerOf, keyOf } from "../../../apis/meta.ts";
 import { Heap } from "../../../base/heap.ts";
 import { compareText } from "../../../base/text-order.ts";
 import { within } from "../../../base/within.ts";
+import type {
+  PoolRejection,
+  SchedulingResult,
+  UnschedulablePod,
+} from "../../provisioning/result.ts";
+import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
+import { solve } from "../../provisioning/solve.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
-import type { SchedulingInput } from "../scheduling-input.ts";
-import { solve } from "../solve.ts";
 import { type Edit, editedPod, editText } from "./edits.ts";
 import { KnownFixes } from "./known-fixes.ts";
 import { leastFix } from "./least-fix.ts";

@@ -11,6 +11,15 @@ import { isDomainOrBelow, labelDomain } from "../../../apis/karpenter/labels.ts"
 import { formatResource, type Resources } from "../../../apis/resources.ts";
 import { compareText } from "../../../base/text-order.ts";
 import { within } from "../../../base/within.ts";
+import {
+  isOffered,
+  OFFERED,
+  type TypeRefusal,
+  typeRefusals,
+} from "../../provisioning/feasibility/type-refusals.ts";
+import { type Template, withinLimits } from "../../provisioning/pools/pool-template.ts";
+import type { TypeRow } from "../../provisioning/pools/type-rows.ts";
+import { rowsUnder } from "../../provisioning/pools/whole-types.ts";
 import { allBits, bitIndices, hasBit } from "../../scheduling/bits.ts";
 import {
   allows,
@@ -23,15 +32,6 @@ import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import { forbiddingTaints } from "../../scheduling/taints.ts";
 import type { VolumeUsage } from "../../scheduling/volumes.ts";
-import {
-  isOffered,
-  OFFERED,
-  type TypeRefusal,
-  typeRefusals,
-} from "../feasibility/type-refusals.ts";
-import { type Template, withinLimits } from "../pools/pool-template.ts";
-import type { TypeRow } from "../pools/type-rows.ts";
-import { rowsUnder } from "../pools/whole-types.ts";
 import { type Edit, rankOf, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
 

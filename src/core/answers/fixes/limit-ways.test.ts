@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { instanceType, poolInput } from "../../../testing/builders.ts";
-import type { PlannedClaim } from "../result.ts";
+import type { PlannedClaim } from "../../provisioning/result.ts";
 import { type Counted, fittedLimits, limitWays } from "./limit-ways.ts";
 
 const GI = 2 ** 30;

@@ -50,15 +50,24 @@ export function leastFix(
   // nothing changes.
   for (let round = 0; ; round++) {
     const before = least;
+    const asking = { pod, isEnough, again: round > 0 };
     for (const at of least.keys()) {
-      least = withLooserSpread(least, least[at] as Edit, pod, isEnough);
-      least = withLeastAmount(least, least[at] as Edit, isEnough, round > 0);
+      least = withLooserSpread(least, least[at] as Edit, asking);
+      least = withLeastAmount(least, least[at] as Edit, asking);
     }
     const lowered = least.flatMap((edit) => (edit.change === "request" ? edit.resource : []));
-    for (const resource of new Set(lowered)) least = leastLowered(least, pod, resource, isEnough);
+    for (const resource of new Set(lowered)) least = leastLowered(least, resource, asking);
     least = withoutNeedless(least, isEnough);
     if (least === before) return least;
   }
+}
+
+/** The pod that is fixed, and the question about edits. */
+interface Asking {
+  readonly pod: Pod;
+  readonly isEnough: (edits: readonly Edit[]) => boolean;
+  /** An earlier round has looked for the amounts, so one step less is mostly not enough. */
+  readonly again: boolean;
 }
 
 function withoutNeedless(
@@ -86,8 +95,7 @@ function partsOf<T>(all: readonly T[]): T[][] {
 function withLooserSpread(
   edits: readonly Edit[],
   edit: Edit,
-  { spec }: Pod,
-  isEnough: (edits: readonly Edit[]) => boolean,
+  { pod: { spec }, isEnough }: Asking,
 ): readonly Edit[] {
   if (edit.change !== "dropRule" || edit.rule !== "spread") return edits;
   const { topologyKey } = edit;
@@ -110,8 +118,7 @@ function withLooserSpread(
 function withLeastAmount(
   edits: readonly Edit[],
   edit: Edit,
-  isEnough: (edits: readonly Edit[]) => boolean,
-  again: boolean,
+  { isEnough, again }: Asking,
 ): readonly Edit[] {
   if (edit.change !== "limit" && edit.change !== "minValues" && edit.change !== "loosen")
     return edits;
@@ -134,9 +141,8 @@ function withLeastAmount(
 
 function leastLowered(
   edits: readonly Edit[],
-  pod: Pod,
   resource: string,
-  isEnough: (edits: readonly Edit[]) => boolean,
+  { pod, isEnough }: Asking,
 ): readonly Edit[] {
   const others: Edit[] = [];
   const lowered: PodEdit[] = [];

@@ -10,9 +10,9 @@ import {
   poolInput,
   schedulingInput,
 } from "../../../testing/builders.ts";
+import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
+import { solve } from "../../provisioning/solve.ts";
 import type { NodeView } from "../../state/node-view.ts";
-import type { SchedulingInput } from "../scheduling-input.ts";
-import { solve } from "../solve.ts";
 import { applyEdits } from "./edits.ts";
 import { type Fix, remedies } from "./remedy.ts";
 

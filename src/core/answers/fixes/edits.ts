@@ -16,9 +16,9 @@ import type { RequirementSpec } from "../../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { formatResources } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
+import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 import { asksForSomething } from "../../scheduling/pod-requirements.ts";
 import { allows, toRequirement } from "../../scheduling/requirement.ts";
-import type { SchedulingInput } from "../scheduling-input.ts";
 import {
   type LoweredRequest,
   lowerRequests,

@@ -7,13 +7,13 @@ import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import { assert } from "../../../base/assert.ts";
 import { atOnce } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
+import { plannedDaemons } from "../../provisioning/batch/eligibility.ts";
+import { type SeenSlots, seenSlots } from "../../provisioning/pools/attach-slots.ts";
+import { createTemplate, type Template } from "../../provisioning/pools/pool-template.ts";
+import type { SchedulingResult } from "../../provisioning/result.ts";
+import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 import { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../../scheduling/volumes.ts";
-import { plannedDaemons } from "../batch/eligibility.ts";
-import { type SeenSlots, seenSlots } from "../pools/attach-slots.ts";
-import { createTemplate, type Template } from "../pools/pool-template.ts";
-import type { SchedulingResult } from "../result.ts";
-import type { SchedulingInput } from "../scheduling-input.ts";
 import { applyEdits, type Edit, editedPool, type PoolEdit } from "./edits.ts";
 
 /** The templates of pools after edits. */

@@ -5,9 +5,9 @@
  */
 import type { Pool } from "../../../apis/hub/pool.ts";
 import type { Resources } from "../../../apis/resources.ts";
+import type { Template } from "../../provisioning/pools/pool-template.ts";
+import type { PlannedClaim } from "../../provisioning/result.ts";
 import { hasBit } from "../../scheduling/bits.ts";
-import type { Template } from "../pools/pool-template.ts";
-import type { PlannedClaim } from "../result.ts";
 import type { Edit } from "./edits.ts";
 
 type Raised = Extract<Edit, { readonly change: "limit" }>;

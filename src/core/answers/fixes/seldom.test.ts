@@ -8,8 +8,8 @@ import {
   poolInput,
   schedulingInput,
 } from "../../../testing/builders.ts";
-import type { SchedulingInput } from "../scheduling-input.ts";
-import { solve } from "../solve.ts";
+import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
+import { solve } from "../../provisioning/solve.ts";
 import { applyEdits } from "./edits.ts";
 import { portEdits } from "./pod-ways.ts";
 import { type Remedy, remedies } from "./remedy.ts";
