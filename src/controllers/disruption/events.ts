@@ -10,7 +10,7 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import type { NextAllowed, Whose } from "../../core/disruption/calendar.ts";
+import type { NextAllowed, Whose } from "../../core/answers/calendar.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import { type Command, decisionOf, formatSavings } from "../../core/disruption/command.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";

@@ -12,8 +12,8 @@ import { deepEqual } from "../../base/json.ts";
 import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { atOnce, eachInSteps, type StepRunner, type Steps } from "../../base/steps.ts";
+import { nextAllowed, whoseBudgets } from "../../core/answers/calendar.ts";
 import { brokenBudget, type PoolAllowance } from "../../core/disruption/budgets.ts";
-import { nextAllowed, whoseBudgets } from "../../core/disruption/calendar.ts";
 import type {
   Blocked,
   Candidate,

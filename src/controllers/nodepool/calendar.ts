@@ -9,7 +9,7 @@ import {
   withLoneCondition,
   withoutCondition,
 } from "../../apis/karpenter/conditions.ts";
-import { type BudgetStanding, budgetStandingOf } from "../../core/disruption/calendar.ts";
+import { type BudgetStanding, budgetStandingOf } from "../../core/answers/calendar.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { isExpiryBudgeted } from "../../core/nodeclaim/expired.ts";
 import {

@@ -6,9 +6,9 @@ import { counted, grouped } from "../../base/counted.ts";
 import { atOnce } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import { allowancesFor, brokenBudget, budgetProblem } from "../disruption/budgets.ts";
-import { nextAllowed, whoseBudgets, windowOf } from "../disruption/calendar.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
+import { nextAllowed, whoseBudgets, windowOf } from "./calendar.ts";
 import type { Hold } from "./hold.ts";
 import { poolObject } from "./objects.ts";
 

@@ -5,9 +5,9 @@
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { allowedDisruptions } from "../disruption/budgets.ts";
-import { changesWithin } from "../disruption/calendar.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
+import { changesWithin } from "./calendar.ts";
 
 export interface Span {
   /** The times are RFC 3339. The next span begins at `to`. */

@@ -5,8 +5,8 @@
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { nextAfter } from "../../base/cron.ts";
-import { allowedDisruptions, brokenBudget, isAbout, scheduleOf } from "./budgets.ts";
-import type { CommandReason } from "./command.ts";
+import { allowedDisruptions, brokenBudget, isAbout, scheduleOf } from "../disruption/budgets.ts";
+import type { CommandReason } from "../disruption/command.ts";
 
 export interface Window {
   readonly active: boolean;
