@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { pod, schedulingInput } from "../../../testing/builders.ts";
 import { solve } from "../solve.ts";
-import { defaultConstraints, defaultSpreader, defaultSpreadProblems } from "./default-spread.ts";
+import { defaultSpreader } from "./default-spread.ts";
 
 const ZONAL = {
   maxSkew: 1,
@@ -9,10 +9,7 @@ const ZONAL = {
   whenUnsatisfiable: "ScheduleAnyway",
 };
 
-const config = (...constraints: unknown[]) => ({
-  podTopologySpread: { defaultConstraints: constraints },
-});
-const constraints = defaultConstraints(config(ZONAL));
+const constraints = [ZONAL];
 
 describe("default topology spread", () => {
   const owner = { kind: "ReplicaSet", name: "web" };
@@ -61,23 +58,9 @@ describe("default topology spread", () => {
     expect(spreads(spread, [service], [])).toBe(own);
   });
 
-  it("is refused by field when it makes no sense", () => {
-    expect(defaultSpreadProblems(config(ZONAL))).toEqual([]);
-    expect(defaultSpreadProblems({})).toEqual([]);
-    const at = "podTopologySpread.defaultConstraints[0]";
-    const problem = (change: object) => defaultSpreadProblems(config({ ...ZONAL, ...change }))[0];
-    expect(problem({ maxSkew: 0 })).toBe(`${at}.maxSkew: wanted a whole number above 0, got 0`);
-    expect(problem({ topologyKey: "a b" })).toContain(`${at}.topologyKey: wanted a label key`);
-    expect(problem({ whenUnsatisfiable: "Maybe" })).toContain(`${at}.whenUnsatisfiable`);
-    expect(problem({ labelSelector: {} })).toContain(`${at}.labelSelector: leave it out`);
-    expect(problem({ skew: 1 })).toBe(`${at}.skew: unknown field`);
-    expect(defaultSpreadProblems(config(ZONAL, ZONAL))[0]).toContain("is there already");
-  });
-
   it("is kept by the plan, for each pod by its own controller, even if the pods look alike", () => {
-    const hard = defaultConstraints(config({ ...ZONAL, whenUnsatisfiable: "DoNotSchedule" }));
-    // In production, the mirror lets pods of one template share the spec and labels objects. These pods share them,
-    // too.
+    const hard = [{ ...ZONAL, whenUnsatisfiable: "DoNotSchedule" }];
+    // As in a mirror, these pods share one spec and one labels object.
     const { spec } = web;
     const labels = { app: "web" };
     const pods = ["gone", "web", "web", "web"].map((of, index) => {
