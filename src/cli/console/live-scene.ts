@@ -21,6 +21,7 @@ import type { CommandAnswer } from "../../core/answers/command-answer.ts";
 import { costsInSteps } from "../../core/answers/costs.ts";
 import { remedies } from "../../core/answers/fixes/remedy.ts";
 import { type Fleet, fleetInSteps } from "../../core/answers/fleet.ts";
+import { leastPriceOf } from "../../core/answers/least-price.ts";
 import {
   movesUnderWay,
   type SeenLeaving,
@@ -30,7 +31,6 @@ import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { type PoolAside, poolAnswerInSteps } from "../../core/answers/pool-answer.ts";
 import { weekOf } from "../../core/answers/week.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
-import { leastPriceOf } from "../../core/planner/least-price.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { brakeOf, explain, subjectOf } from "../answers/explain.ts";

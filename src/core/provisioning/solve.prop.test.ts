@@ -18,8 +18,8 @@ import {
 import { type Deployment, deployment, podsOf } from "../../testing/deployments.ts";
 import { applyEdits } from "../answers/fixes/edits.ts";
 import { remedies } from "../answers/fixes/remedy.ts";
+import { leastPriceMicroUsd } from "../answers/least-price.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
-import { leastPriceMicroUsd } from "../planner/least-price.ts";
 import type { QueuedPod } from "./batch/queue.ts";
 import type { PlannedClaim, SchedulingResult } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";

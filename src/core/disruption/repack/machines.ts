@@ -2,11 +2,21 @@
  * The cheapest instance types that some pools offer. The price of a resource on them is a lower bound. Repack rates
  * nodes by this bound before it plans anything.
  */
+import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
-import { cheapestBins } from "../../planner/least-price.ts";
 import type { Bin, Packing } from "../../planner/packing/packing.ts";
 import { type ResourcePrices, resourcePrices } from "../../planner/packing/resource-prices.ts";
+import { plannedDaemons } from "../../provisioning/batch/eligibility.ts";
+import { createTemplate } from "../../provisioning/pools/pool-template.ts";
 import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
+import { bitIndices } from "../../scheduling/bits.ts";
+import { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+
+/** Reserved instances cost nothing more. They are subtracted from the demand instead. */
+const BOUGHT = Requirements.fromSpecs([
+  { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
+]);
 
 export class Machines {
   /** Names of resources, in the order of all arrays of amounts. */
@@ -17,6 +27,11 @@ export class Machines {
     this.names = names;
     const pools = input.pools.filter(({ pool }) => poolIds.has(pool.id));
     this.#bins = notDominated(cheapestBins({ ...input, pools }, names));
+  }
+
+  /** The price of the cheapest machine; undefined: there is none. */
+  get cheapestMicroUsd(): number | undefined {
+    return this.#bins[0]?.price;
   }
 
   amounts(resources: Resources): Float64Array {
@@ -52,4 +67,30 @@ function notDominated(bins: readonly Bin[]): readonly Bin[] {
     if (!isDominated) kept.push(bin);
   }
   return kept;
+}
+
+/**
+ * Each instance type of each NodePool at its lowest price. What daemons take is subtracted; each resource is a
+ * dimension.
+ */
+function cheapestBins(
+  input: Pick<SchedulingInput, "pools" | "daemonPods" | "options">,
+  names: readonly string[],
+): Bin[] {
+  const { wellKnownLabels } = input.options;
+  const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...wellKnownLabels]));
+  const daemonPods = plannedDaemons(input);
+  return input.pools.flatMap((pool) => {
+    const template = createTemplate(pool, 0, space, daemonPods);
+    const { table, usable, set } = template;
+    const bought = space.get(set).and(BOUGHT);
+    const offerings = table.offerings.cheapest(bought);
+    return bitIndices(usable).flatMap((index): Bin[] => {
+      const price = offerings[index]?.priceMicroUsd;
+      if (price === undefined) return [];
+      const there = table.allocatable(index);
+      const amounts = Float64Array.from(names, (name) => Math.max(0, there[name] ?? 0));
+      return [{ amounts, price, rows: [0] }];
+    });
+  });
 }

@@ -5,23 +5,11 @@
  * rules between pods are ignored, which can only lower the bound.
  */
 import { podRequests } from "../../apis/core/pod-resources.ts";
-import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { addResources, maxResources, type Resources } from "../../apis/resources.ts";
 import { isUsable, reservationOf } from "../cloudprovider/offerings.ts";
-import { plannedDaemons } from "../provisioning/batch/eligibility.ts";
-import { createTemplate } from "../provisioning/pools/pool-template.ts";
+import { Machines } from "../disruption/repack/machines.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
-import { bitIndices } from "../scheduling/bits.ts";
-import { RequirementSpace } from "../scheduling/requirement-space.ts";
-import { Requirements } from "../scheduling/requirements.ts";
-import type { Bin } from "./packing/packing.ts";
-import { resourcePrices } from "./packing/resource-prices.ts";
-
-/** Excludes reserved instances: they add no cost. They are subtracted from the demand instead. */
-const BOUGHT = Requirements.fromSpecs([
-  { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
-]);
 
 /** The bound in micro-dollars an hour for the pods that `result` places. */
 export function leastPriceMicroUsd(input: SchedulingInput, result: SchedulingResult): number {
@@ -36,15 +24,13 @@ export function leastPriceOf(input: SchedulingInput, demand: Resources): number 
   const missing = names.map((name) => (demand[name] as number) - (paid[name] ?? 0));
   if (missing.every((amount) => amount <= 0)) return 0;
   const amounts = Float64Array.from(missing, (amount) => Math.max(0, amount));
-  const bins = cheapestBins(input, names);
-  if (bins.length === 0) return 0;
-  const packing = { rows: [{ amounts, count: 1 }], bins, dimensions: names.length };
-  const { leastCost } = resourcePrices(packing, [1]);
-  // However small the demand is, at least one whole node must be bought.
-  const one = Math.min(...bins.map(({ price }) => price));
-  // Prices are integers, so the bound may be rounded up. Before that, it is lowered by the largest possible rounding
-  // error of floating point.
-  return Math.max(one, Math.ceil(leastCost * (1 - 1e-9)));
+  const machines = new Machines(input, new Set(input.pools.map(({ pool }) => pool.id)), names);
+  const { cheapestMicroUsd } = machines;
+  if (cheapestMicroUsd === undefined) return 0;
+  const { leastCost } = machines.least(amounts);
+  // Any demand needs at least one whole node. Prices are integers, so the bound is rounded up. Before that it is lowered
+  // by what floating point may have added.
+  return Math.max(cheapestMicroUsd, Math.ceil(leastCost * (1 - 1e-9)));
 }
 
 /** Resources that add no cost: free room of existing nodes, and the resources of unused reservations. */
@@ -74,30 +60,4 @@ function paidFor({ nodes, pools }: SchedulingInput): Resources {
     total = addResources(total, Object.fromEntries(all));
   }
   return total;
-}
-
-/**
- * Each instance type of each NodePool as a bin, at the lowest price of its offerings. Each resource is a dimension; the
- * requests of daemon pods are subtracted.
- */
-export function cheapestBins(
-  input: Pick<SchedulingInput, "pools" | "daemonPods" | "options">,
-  names: readonly string[],
-): Bin[] {
-  const { wellKnownLabels } = input.options;
-  const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...wellKnownLabels]));
-  const daemonPods = plannedDaemons(input);
-  return input.pools.flatMap((pool) => {
-    const template = createTemplate(pool, 0, space, daemonPods);
-    const { table, usable, set } = template;
-    const bought = space.get(set).and(BOUGHT);
-    const offerings = table.offerings.cheapest(bought);
-    return bitIndices(usable).flatMap((index): Bin[] => {
-      const price = offerings[index]?.priceMicroUsd;
-      if (price === undefined) return [];
-      const there = table.allocatable(index);
-      const amounts = Float64Array.from(names, (name) => Math.max(0, there[name] ?? 0));
-      return [{ amounts, price, rows: [0] }];
-    });
-  });
 }
