@@ -77,8 +77,7 @@ export function failureByPrice(
   if (price >= knownPrice) return "costsLess";
   const nodeCost = (found.newClaims.length - known.newClaims.length) * nodeMicroUsdPerHour;
   if (price + nodeCost > knownPrice * (1 - minSaving)) return "savesEnough";
-  const relaxed = found.newClaims.filter(isRelaxed).length;
-  if (relaxed > known.newClaims.filter(isRelaxed).length) return "relaxesNoMoreMinValues";
+  if (countRelaxed(found) > countRelaxed(known)) return "relaxesNoMoreMinValues";
   if (!placesNoPodLess(found, known)) return "placesNoPodLess";
   return keepsPoolWeights(found, known) ? undefined : "keepsPoolWeights";
 }
@@ -111,7 +110,7 @@ function placesNoPodLess(found: SchedulingResult, known: SchedulingResult): bool
   return found.unschedulable.every(({ pod }) => pendingBefore.has(pod));
 }
 
-/** Whether the node ignores minValues of its NodePool. */
-export function isRelaxed(claim: SchedulingResult["newClaims"][number]): boolean {
-  return claim.minValuesRelaxed;
+/** The new nodes that ignore minValues of their NodePool. */
+function countRelaxed({ newClaims }: SchedulingResult): number {
+  return newClaims.filter(({ minValuesRelaxed }) => minValuesRelaxed).length;
 }

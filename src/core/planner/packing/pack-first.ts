@@ -15,26 +15,18 @@ interface PackingTerms {
   readonly options: PlannerOptions;
   /** The demand of all queued pods, if the caller has computed it. */
   readonly ofAll?: PackingDemand | undefined;
-}
-
-/** Packs and places pods. Returns the pods without a place, in order. */
-export function* packFirst(
-  pass: Pass,
-  queued: readonly QueuedPod[],
-  terms: PackingTerms,
-): Steps<readonly QueuedPod[]> {
-  const left = yield* packBelow(pass, queued, { ...terms, mostMicroUsd: Number.POSITIVE_INFINITY });
-  return left ?? queued;
+  /** The most that the new nodes may cost an hour. Absent: any price. */
+  readonly mostMicroUsd?: number;
 }
 
 /**
- * Like {@link packFirst}. Undefined: the lower bound on the cost of the new nodes exceeds `mostMicroUsd` an hour, so no
- * pod was placed on a new node.
+ * Places the pods that it can and returns the rest, in order. Undefined: the lower bound on the cost of the new nodes
+ * exceeds `mostMicroUsd`, so no pod was placed on a new node.
  */
 export function* packBelow(
   pass: Pass,
   queued: readonly QueuedPod[],
-  { options, ofAll, mostMicroUsd }: PackingTerms & { readonly mostMicroUsd: number },
+  { options, ofAll, mostMicroUsd = Number.POSITIVE_INFINITY }: PackingTerms,
 ): Steps<readonly QueuedPod[] | undefined> {
   const budget = { units: options.baseWork };
   const rounds = uses(options, "moreRounds") ? PACKING_ROUNDS : 1;

@@ -3,7 +3,7 @@ import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { planOf } from "../../provisioning/solve.ts";
 import type { Contest } from "../contest.ts";
-import { packFirst } from "../packing/pack-first.ts";
+import { packBelow } from "../packing/pack-first.ts";
 import { finishGreedy } from "./greedy.ts";
 import type { PlanSource } from "./source.ts";
 
@@ -22,10 +22,10 @@ export const packing: PlanSource = {
 
 function* packedPlan({ batch, options, race }: Contest): Steps<SchedulingResult> {
   let demand = race?.demand;
-  return yield* planOf(batch, (pass, queued) => {
+  return yield* planOf(batch, function* (pass, queued) {
     const ofAll = demand;
     // Placing pods removes them from the demand, so a second packing must make a new one.
     demand = undefined;
-    return packFirst(pass, queued, { options, ofAll });
+    return (yield* packBelow(pass, queued, { options, ofAll })) ?? queued;
   });
 }

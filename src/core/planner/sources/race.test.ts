@@ -3,7 +3,7 @@ import { atOnce } from "../../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
 import { planUntil, prepare } from "../../provisioning/solve.ts";
 import { priceMicroUsd } from "../plan-price.ts";
-import { leastPriceOf } from "./race.ts";
+import { priceSoFar } from "./race.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
@@ -19,7 +19,7 @@ describe("what a plan will cost at the least", () => {
     const seen: number[] = [];
     const plan = atOnce(
       planUntil(one, ({ all }) => {
-        seen.push(leastPriceOf(all));
+        seen.push(priceSoFar(all));
         return false;
       }),
     );

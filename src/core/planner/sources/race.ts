@@ -9,7 +9,6 @@ import type { OpenClaims } from "../../provisioning/nodes/open-claims.ts";
 import { rankOf } from "../../provisioning/pools/rank.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import type { Batch } from "../../provisioning/solve.ts";
-import { isRelaxed } from "../acceptance.ts";
 import { type PackingDemand, packingDemandOf } from "../packing/demand.ts";
 import { priceMicroUsd } from "../plan-price.ts";
 import type { PlannerOptions } from "../planner-options.ts";
@@ -43,12 +42,12 @@ export function* raceOf(
     price < least && price + (size - nodeCount) * nodeMicroUsdPerHour <= least * (1 - minSaving);
   return {
     isLost: ({ all }) => {
-      [least, nodeCount] = [leastPriceOf(all), all.length];
+      [least, nodeCount] = [priceSoFar(all), all.length];
       return beats(expected, 0);
     },
     isWonBy: (packed) =>
       beats(priceMicroUsd(packed), packed.newClaims.length) &&
-      !packed.newClaims.some(isRelaxed) &&
+      !packed.newClaims.some(({ minValuesRelaxed }) => minValuesRelaxed) &&
       packed.unschedulable.length === 0,
     demand,
   };
@@ -58,7 +57,7 @@ export function* raceOf(
  * A lower bound on the price of a greedy plan while it is made. Each further pod only takes instance types away from a
  * node, and no node is dropped, so the bound never falls. Exported for tests.
  */
-export function leastPriceOf(claims: readonly NewNodeClaim[]): number {
+export function priceSoFar(claims: readonly NewNodeClaim[]): number {
   return claims.reduce((sum, { price }) => sum + price, 0);
 }
 

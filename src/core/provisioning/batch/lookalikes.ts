@@ -16,8 +16,6 @@ export class Lookalikes<T> {
    * have fewer inner maps.
    */
   readonly #found = new Map<string | undefined, Map<Labels | undefined, Map<PodSpec, T>>>();
-  /** The last result. Pods of one template mostly follow each other in a batch. */
-  #last: { readonly pod: Pod; readonly found: T } | undefined;
 
   /**
    * `find` computes the facts for a group. It must not read the name, the owner or the timestamps of its pod, because
@@ -28,8 +26,6 @@ export class Lookalikes<T> {
   }
 
   of(pod: Pod): T {
-    const last = this.#last;
-    if (last !== undefined && isLike(pod, last.pod)) return last.found;
     const { spec } = pod;
     if (isOfItsOwn(pod)) return this.#find(pod);
     const { namespace, labels } = pod.metadata;
@@ -39,20 +35,8 @@ export class Lookalikes<T> {
       () => new Map<Labels | undefined, Map<PodSpec, T>>(),
     );
     const bySpec = within(byLabels, labels, () => new Map<PodSpec, T>());
-    const found = within(bySpec, spec, () => this.#find(pod));
-    this.#last = { pod, found };
-    return found;
+    return within(bySpec, spec, () => this.#find(pod));
   }
-}
-
-function isLike(a: Pod, b: Pod): boolean {
-  return (
-    a.spec === b.spec &&
-    a.metadata.labels === b.metadata.labels &&
-    a.metadata.namespace === b.metadata.namespace &&
-    !isResized(a) &&
-    !hasResourceClaims(a)
-  );
 }
 
 /**

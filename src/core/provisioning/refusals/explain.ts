@@ -51,7 +51,7 @@ import {
   type Template,
 } from "../pools/pool-template.ts";
 import { countTypes, rowsUnder } from "../pools/whole-types.ts";
-import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result.ts";
+import type { RejectionReason, UnschedulablePod } from "../result.ts";
 import type { Rule, TopologyGroup } from "../topology/topology-group.ts";
 import { lackOfDevices } from "./explain-devices.ts";
 import { byLasts, canLaunch, type Last, type Refusal } from "./explain-launch.ts";
@@ -131,7 +131,7 @@ function explainClass(
     return { poolId: template.pool.id, message: `${head}, ${text}`, ...rest };
   });
   const { withoutPools = NO_POOLS } = pass.context;
-  return { pools, message: pools.length === 0 ? withoutPools : joined(pools) };
+  return { pools, message: pools.map(({ message }) => message).join("; ") || withoutPools };
 }
 
 /** The smallest requests of daemons on a node of the pool with these requirements. */
@@ -167,10 +167,6 @@ function stageOf(refusal: Refusal): number {
 
 function reasonsOf({ rejected }: Refusal): RejectionReason[] {
   return Object.keys(rejected) as RejectionReason[];
-}
-
-function joined(pools: readonly PoolRejection[]): string {
-  return pools.map((pool) => pool.message).join("; ");
 }
 
 /**
