@@ -22,23 +22,7 @@ export class Rooms {
     this.#nodes = [...nodes];
   }
 
-  /**
-   * The same rooms after nodes were added or removed. Keeps what is known. `former`: each node's earlier index, or -1.
-   */
-  moved(nodes: readonly ExistingNode[], former: Int32Array): Rooms {
-    const rooms = new Rooms(nodes);
-    for (const [name, { left: before }] of this.#columns) {
-      const left = new Float64Array(nodes.length);
-      for (let index = 0; index < nodes.length; index++) {
-        const at = former[index] as number;
-        left[index] = at < 0 ? leftOf(nodes[index] as ExistingNode, name) : (before[at] as number);
-      }
-      rooms.#columns.set(name, { left, short: new Map() });
-    }
-    return rooms;
-  }
-
-  /** Computes the columns of these resources in steps, before they are first needed. */
+  /** Reads what all nodes have left, in steps, ahead of the first question. */
   *read(names: Iterable<string>): Steps<void> {
     for (const name of names) {
       if (this.#columns.has(name)) continue;

@@ -25,33 +25,19 @@ export class OfferingTable {
   readonly #cheapest = new BoundedMap<string, readonly (Offering | undefined)[]>(MOST_KEPT);
 
   constructor(types: readonly InstanceType[]) {
-    const labelled = new Map<string, number>();
+    const kinds = new Map<string, number>();
     this.#entries = types.map(({ offerings }) =>
       offerings.filter(isUsable).map((offering) => {
         const { zone, capacityType, labels } = offering;
-        if (labels === undefined) return { kind: this.#plainKind(offering), offering };
-        const text = `${zone} ${capacityType} ${JSON.stringify(labels)}`;
-        const kind = within(labelled, text, () => this.#kinds.push(offering) - 1);
+        const text = `${zone} ${capacityType} ${labels === undefined ? "" : JSON.stringify(labels)}`;
+        const kind = within(kinds, text, () => this.#kinds.push(offering) - 1);
         return { kind, offering };
       }),
     );
     this.hasReserved = this.#kinds.some(isReserved);
   }
 
-  /**
-   * The kind of an offering without labels. It is searched in the list, because there are few: one for each zone and
-   * capacity type.
-   */
-  #plainKind(offering: Offering): number {
-    for (let kind = 0; kind < this.#kinds.length; kind++) {
-      const { zone, capacityType, labels } = this.#kinds[kind] as Offering;
-      if (labels === undefined && zone === offering.zone && capacityType === offering.capacityType)
-        return kind;
-    }
-    return this.#kinds.push(offering) - 1;
-  }
-
-  /** The types with an offering that satisfies the requirements and is not reserved. */
+  /** Types with an offering that satisfies the requirements and is not reserved. */
   open(requirements: Requirements): Bits {
     const allowed = this.#allowed(requirements);
     const bits = noBits(this.#entries.length);

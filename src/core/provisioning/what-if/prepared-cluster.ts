@@ -251,9 +251,8 @@ export class PreparedCluster implements Ground {
     this.#nodes = nodes;
     if (fresh.length === 0) return;
     const staying = nodes.filter(({ gone }) => !gone);
-    const indices = staying.map(({ index }) => index);
     this.#nodes = merged(staying, fresh);
-    this.trying.see(this.#nodes, formerIndices(this.#nodes, staying, indices));
+    this.trying.see(this.#nodes);
     yield* this.trying.makeReady();
   }
 
@@ -321,16 +320,4 @@ function alike(
     byClass.set(podClass, { ...known, count: known.count + 1 });
   }
   return [...byClass.values()];
-}
-
-/** For each of `nodes`, its index in the previous list of nodes. -1: it was not in that list. */
-function formerIndices(
-  nodes: readonly ExistingNode[],
-  staying: readonly ExistingNode[],
-  indices: readonly number[],
-): Int32Array {
-  let next = 0;
-  return Int32Array.from(nodes, (node) =>
-    node === staying[next] ? (indices[next++] as number) : -1,
-  );
 }

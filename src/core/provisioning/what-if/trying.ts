@@ -43,12 +43,9 @@ export class Trying {
     this.#classes = classes;
   }
 
-  /**
-   * Sets the nodes on which pods can be placed, by index. No class has been tried on changed nodes yet. `former`: the
-   * earlier index of each node, or -1. Absent: there were no nodes before.
-   */
-  see(nodes: readonly ExistingNode[], former?: Int32Array): void {
-    this.#rooms = former === undefined ? new Rooms(nodes) : this.#rooms.moved(nodes, former);
+  /** Sets the nodes on which pods can be placed, by index. No class was tried on them. */
+  see(nodes: readonly ExistingNode[]): void {
+    this.#rooms = new Rooms(nodes);
     this.#count = nodes.length;
     this.#changes.length = 0;
     for (const tried of this.#tried.values()) {

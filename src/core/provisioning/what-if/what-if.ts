@@ -18,9 +18,8 @@ import { PriceFloor } from "../pools/price-floor.ts";
 import { explainInSteps } from "../refusals/explain.ts";
 import type { PlannedClaim, UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
-import type { Host, LeftPod } from "./census.ts";
+import type { LeftPod } from "./census.ts";
 import { PreparedCluster, type Stranded } from "./prepared-cluster.ts";
-import type { Seeking } from "./seeking.ts";
 import type { Placed, Trial } from "./trial.ts";
 
 export interface Without {
@@ -101,37 +100,19 @@ export class WhatIf {
   *without(
     nodeNames: readonly string[],
     moving: readonly Pod[],
-    terms: Terms = {},
+    { closed, belowMicroUsd, opening }: Terms = {},
   ): Steps<Without> {
-    const { trial, queued, refused } = this.#begin(nodeNames, moving, terms);
-    try {
-      const rest = terms.opening === undefined ? queued : yield* terms.opening(trial.pass, queued);
-      return rest === undefined ? GAVE_UP : this.#outcome(trial, rest, refused);
-    } finally {
-      trial.end();
-    }
-  }
-
-  #begin(
-    nodeNames: readonly string[],
-    moving: readonly Pod[],
-    { closed, belowMicroUsd }: Terms,
-  ): Seeking & { readonly trial: Trial } {
     const { census, seekers, base } = this.#cluster;
-    const hosts: Host[] = [];
-    for (const name of nodeNames) {
-      const host = census.host(name);
-      if (host !== undefined) hosts.push(host);
-    }
+    const hosts = nodeNames.flatMap((name) => census.host(name) ?? []);
     const { queued, refused } = seekers.leaving(hosts, moving);
     const trial = this.#cluster.suppose(base.templates, closed);
     try {
       trial.remove(hosts);
       if (belowMicroUsd !== undefined) trial.onlyBelow(belowMicroUsd, this.#floor());
-      return { trial, queued, refused };
-    } catch (error) {
+      const rest = opening === undefined ? queued : yield* opening(trial.pass, queued);
+      return rest === undefined ? GAVE_UP : this.#outcome(trial, rest, refused);
+    } finally {
       trial.end();
-      throw error;
     }
   }
 
