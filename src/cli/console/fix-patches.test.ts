@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KubeObject } from "../../apis/meta.ts";
-import type { Edit } from "../../core/provisioning/refusals/edits.ts";
+import type { Edit } from "../../core/answers/fixes/edits.ts";
 import { pod } from "../../testing/builders.ts";
 import { fixPatch } from "./fix-patches.ts";
 

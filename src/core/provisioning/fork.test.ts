@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
 import { nodeView, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
+import { createPass } from "./base-pass.ts";
 import { targetNodes } from "./nodes/existing-node.ts";
-import { createPass, planOf, prepare } from "./solve.ts";
+import { planOf, prepare } from "./solve.ts";
 import type { TopologyGroup } from "./topology/topology-group.ts";
 
 const NOTHING = { templates: [], forget: () => undefined };

@@ -11,39 +11,29 @@
 
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTerminating } from "../../apis/core/pod.ts";
-import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
-import { RequirementSpace } from "../scheduling/requirement-space.ts";
-import { someAreAvoided } from "../scheduling/taints.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { Recommendations } from "../state/recommendations.ts";
-import { defaultPooler } from "./batch/default-pool.ts";
-import { defaultSpreader } from "./batch/default-spread.ts";
+import { type BasePass, createPass } from "./base-pass.ts";
 import { plannedDaemons } from "./batch/eligibility.ts";
 import { areFewDomainsTaken, hasFewDomains } from "./batch/few-domains.ts";
-import { type Draft, forgetTries, type PodClass, PodClasses } from "./batch/pod-class.ts";
+import { type Draft, forgetTries, type PodClass } from "./batch/pod-class.ts";
 import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
 import { isPriorityInverted, placesHigherPriorities } from "./batch/scarcity.ts";
 import { type BatchPod, sortOut } from "./batch/sort-out.ts";
-import { Attempt } from "./feasibility/attempt.ts";
-import { type Fork, Forks } from "./fork.ts";
+import type { Fork } from "./fork.ts";
 import { meetingPlaces } from "./nodes/affinity-groups.ts";
 import { ClaimsAsMoved } from "./nodes/claims-as-moved.ts";
-import { DeviceAccess } from "./nodes/device-access.ts";
 import { ExistingNode, targetNodes } from "./nodes/existing-node.ts";
 import { homesOf } from "./nodes/homes-of.ts";
 import { OpenClaims } from "./nodes/open-claims.ts";
 import { type Kind, planClaims } from "./nodes/planned-claim.ts";
-import { Reservations } from "./nodes/reservations.ts";
 import { isStuck, type Pass, place } from "./place.ts";
-import { seenSlots } from "./pools/attach-slots.ts";
 import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
-import { createTemplate, isLimited, mayRunOut } from "./pools/pool-template.ts";
-import { highestFirst } from "./pools/rank.ts";
+import { isLimited, mayRunOut } from "./pools/pool-template.ts";
 import { explainInSteps } from "./refusals/explain.ts";
 import { withoutHopeless } from "./refusals/fits-nowhere.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod, Unstuck } from "./result.ts";
@@ -51,7 +41,7 @@ import type { SchedulingInput } from "./scheduling-input.ts";
 import { keepPlaces } from "./sticky.ts";
 import { placeAffinityGroups } from "./together.ts";
 import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
-import { Topology } from "./topology/topology.ts";
+import type { Topology } from "./topology/topology.ts";
 import type { MeetingPlace, TopologyGroup } from "./topology/topology-group.ts";
 
 const TRIES_PER_STEP = 64;
@@ -118,7 +108,7 @@ export function* wholePlan(batch: Batch, plan: SchedulingResult): Steps<Scheduli
 export interface Batch {
   readonly input: SchedulingInput;
   /** The scheduling state before any pod is placed, except sticky pods. */
-  readonly base: ReturnType<typeof createPass>;
+  readonly base: BasePass;
   /** The pods to place, in the order in which the greedy rules place them. */
   readonly queued: readonly QueuedPod[];
   /** The classes of the queued pods. */
@@ -394,65 +384,9 @@ function deferral({ pod, podClass }: QueuedPod): UnschedulablePod {
   return { pod, message: podClass.deferred ?? "", pools: [], deferred: true };
 }
 
-/** The scheduling state before any pod is placed. `idle`: there are no pods to place. */
-export function createPass(
-  input: SchedulingInput,
-  volumes: VolumeIndex,
-  { idle, nodes }: { readonly idle: boolean; readonly nodes: readonly ExistingNode[] },
-): Pass & { readonly classes: PodClasses; readonly forks: Forks } {
-  const { options } = input;
-  const daemonPods = plannedDaemons(input);
-  const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
-  const seen = atOnce(seenSlots(input.nodes, volumes));
-  const templates = idle
-    ? []
-    : input.pools
-        .toSorted((a, b) => highestFirst(a.pool, b.pool))
-        .map((pool, index) => createTemplate(pool, index, space, daemonPods, seen));
-  const topology = new Topology(space, templates, input.namespaces);
-  const canTolerate = someAreAvoided(templates) || someAreAvoided(input.nodes);
-  const { minValuesPolicy } = options;
-  const reserved = templates.filter(({ table }) => table.offerings.hasReserved);
-  const [inPool, spread] = [defaultPooler(input.namespaces), defaultSpreader(input.defaultSpread)];
-  const recommendations = new Recommendations(input.autoscalers ?? []);
-  const complete = (pod: Pod) => spread(inPool(recommendations.successor(pod)));
-  const { devices: facts } = input;
-  const devices = facts && new DeviceAccess({ ...input, devices: facts }, space);
-  const context = {
-    space,
-    topology,
-    minValuesPolicy,
-    volumes,
-    reservations: new Reservations(reserved.flatMap(({ table }) => table.types)),
-    chargesMost: false,
-    strictReservations: options.reservedCapacity === "strict",
-    devices,
-    withoutPools: input.withoutPools,
-  };
-  if (devices?.isClaimed === true)
-    for (const node of nodes) for (const pod of node.view.pods) devices.hold(node, pod);
-  return {
-    context,
-    attempt: new Attempt(context),
-    templates,
-    nodes,
-    classes: new PodClasses({
-      space,
-      topology,
-      volumes,
-      settings: options,
-      canTolerate,
-      complete,
-      devices,
-    }),
-    claims: new OpenClaims(),
-    forks: new Forks(topology, devices),
-  };
-}
-
 /** Sorts pods into `classes`, and counts running pods for the topology groups. */
 function* classify(
-  pass: ReturnType<typeof createPass>,
+  pass: BasePass,
   input: SchedulingInput,
   pods: readonly BatchPod[],
   classes: Set<PodClass>,

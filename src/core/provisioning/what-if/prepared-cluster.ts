@@ -15,6 +15,7 @@ import { Marks } from "../../scheduling/bits.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import { indexVolumes, VolumeIndex } from "../../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
+import { type BasePass, createPass } from "../base-pass.ts";
 import { plannedDaemons } from "../batch/eligibility.ts";
 import type { Draft, PodClass } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
@@ -30,7 +31,7 @@ import type { Pass } from "../place.ts";
 import { seenSlots } from "../pools/attach-slots.ts";
 import { isLimited, resetLimits } from "../pools/pool-template.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
-import { createPass, stayingPods } from "../solve.ts";
+import { stayingPods } from "../solve.ts";
 import { keepPlaces } from "../sticky.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
 import { Census, type Host } from "./census.ts";
@@ -57,7 +58,7 @@ interface PlacedPending {
 }
 
 export class PreparedCluster implements Ground {
-  readonly base: ReturnType<typeof createPass>;
+  readonly base: BasePass;
   readonly census: Census;
   readonly trying: Trying;
   readonly seekers: Seekers;

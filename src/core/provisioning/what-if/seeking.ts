@@ -8,12 +8,12 @@ import { vocabulary } from "../../../apis/hub/generation.ts";
 import { assert } from "../../../base/assert.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
+import type { BasePass } from "../base-pass.ts";
 import { type EligibilityFacts, refusal } from "../batch/eligibility.ts";
 import type { Draft, PodClass } from "../batch/pod-class.ts";
 import { inOrder } from "../batch/queue.ts";
 import type { UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
-import type { createPass } from "../solve.ts";
 import type { Census, Host, Left, LeftPod } from "./census.ts";
 import type { Trying } from "./trying.ts";
 
@@ -25,7 +25,7 @@ interface Seeking {
 
 /** The state that is needed to look up pods. */
 interface Known {
-  readonly base: ReturnType<typeof createPass>;
+  readonly base: BasePass;
   readonly census: Census;
   readonly trying: Trying;
   readonly volumes: VolumeIndex;

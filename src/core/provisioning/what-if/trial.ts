@@ -7,6 +7,7 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { intersectionOf, type Marks } from "../../scheduling/bits.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
+import type { BasePass } from "../base-pass.ts";
 import { Queue, type QueuedPod } from "../batch/queue.ts";
 import type { Fork, Moment } from "../fork.ts";
 import { meetingPlaces } from "../nodes/affinity-groups.ts";
@@ -15,14 +16,13 @@ import { OpenClaims } from "../nodes/open-claims.ts";
 import { type Pass, place } from "../place.ts";
 import { creditLimits, isLimited, liftLimits } from "../pools/pool-template.ts";
 import type { PriceFloor } from "../pools/price-floor.ts";
-import type { createPass } from "../solve.ts";
 import type { Census, Host } from "./census.ts";
 import type { Seekers } from "./seeking.ts";
 import type { Trying } from "./trying.ts";
 
 /** The parts of the prepared cluster that a trial changes and restores. */
 export interface Ground {
-  readonly base: ReturnType<typeof createPass>;
+  readonly base: BasePass;
   readonly census: Census;
   readonly trying: Trying;
   readonly seekers: Seekers;
