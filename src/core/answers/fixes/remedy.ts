@@ -9,7 +9,6 @@ import { podRequests } from "../../../apis/core/pod-resources.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
 import { controllerOf, keyOf } from "../../../apis/meta.ts";
 import { Heap } from "../../../base/heap.ts";
-import { compareText } from "../../../base/text-order.ts";
 import { within } from "../../../base/within.ts";
 import type {
   PoolRejection,
@@ -20,6 +19,15 @@ import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 import { solve } from "../../provisioning/solve.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
+import {
+  type Anywhere,
+  idOf,
+  isCheaper,
+  type Ranked,
+  ranked,
+  type State,
+  type Towards,
+} from "./candidates.ts";
 import { type Edit, editedPod, editText } from "./edits.ts";
 import { KnownFixes } from "./known-fixes.ts";
 import { leastFix } from "./least-fix.ts";
@@ -158,23 +166,6 @@ function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod
   }
   return [...classes.values()].sort((a, b) => b.length - a.length);
 }
-
-/** A candidate for a fix: edits that should let the pod get a new node of one pool. */
-interface Towards {
-  readonly poolId: string;
-  /** Which required term of the pod, and which place of its volumes, the node must satisfy. Both are indices. */
-  readonly term: number;
-  readonly place: number;
-  readonly edits: readonly Edit[];
-}
-
-/** A candidate for a fix: edits that may place the pod on any node. */
-interface Anywhere {
-  readonly poolId?: undefined;
-  readonly edits: readonly Edit[];
-}
-
-type State = Towards | Anywhere;
 
 class Search {
   readonly #input: SchedulingInput;
@@ -479,26 +470,4 @@ function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
     .map(({ key, minValues: from = 1 }) => [
       { on: "pool", poolId, change: "minValues", key, from, to: 1 },
     ]);
-}
-
-/** A candidate with its sort keys. */
-interface Ranked {
-  readonly state: State;
-  readonly cost: number;
-  /** Position among the ways to remove one obstacle. The closest way comes first. */
-  readonly at: number;
-  readonly id: string;
-}
-
-function ranked(state: State, id: string, at = 0): Ranked {
-  return { state, cost: costOf(state.edits), at, id };
-}
-
-function isCheaper(a: Ranked, b: Ranked): boolean {
-  return (a.cost - b.cost || a.at - b.at || compareText(a.id, b.id)) < 0;
-}
-
-function idOf(state: State): string {
-  const towards = state.poolId === undefined ? "" : `${state.poolId} ${state.term} ${state.place}`;
-  return `${towards} ${state.edits.map((edit) => JSON.stringify(edit)).sort()}`;
 }
