@@ -15,7 +15,7 @@ const OF_THE_PROCESS = [
   "observe-only disable-leader-election leader-elect leader-election-name leader-election-namespace",
   "disable-cluster-state-observability",
   "enable-profiling",
-  "memory-limit",
+  "memory-limit config-logging-name facts-name",
 ].flatMap((line) => line.split(" "));
 
 /** Values that differ from the default, for settings whose type does not imply one. */

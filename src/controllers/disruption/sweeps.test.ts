@@ -195,6 +195,6 @@ describe("sweeps", () => {
       expect(told.sort()).toEqual(nodes.map(({ node }) => node.name).sort());
       break;
     }
-    expect(turns).toBe(20);
+    expect(turns).toBeGreaterThanOrEqual(nodes.length);
   });
 });

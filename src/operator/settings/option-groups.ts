@@ -23,7 +23,7 @@ const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
   ["Webhooks", /^(webhook-|disable-webhook|karpenter-service)/],
   [
     "Process, leader election and logs",
-    /^(observe-only|metrics-|health-|console-|kube-client|enable-prof|disable-|leader-|memory-|cpu-|log-)/,
+    /^(observe-only|metrics-|health-|console-|kube-client|enable-prof|disable-|leader-|memory-|cpu-|log-|config-logging-|facts-)/,
   ],
 ];
 

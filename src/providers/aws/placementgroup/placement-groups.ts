@@ -56,12 +56,13 @@ export class PlacementGroups {
     selector: NonNullable<AwsClass["placementGroup"]>,
   ): Promise<FoundPlacementGroup | undefined> {
     try {
-      const { PlacementGroups: found } = await this.#ec2.describePlacementGroups({
+      // Not taken apart by name: TypeScript 7.0.2 would rename a property that is named like the class.
+      const answer = await this.#ec2.describePlacementGroups({
         Filters: [{ Name: "state", Values: ["available"] }],
         ...(selector.id === undefined ? {} : { GroupIds: [selector.id] }),
         ...(selector.name === undefined ? {} : { GroupNames: [selector.name] }),
       });
-      const [group] = found;
+      const [group] = answer.PlacementGroups;
       if (group === undefined) return undefined;
       const count = group.Strategy === "partition" ? (group.PartitionCount ?? 0) : 0;
       return {
