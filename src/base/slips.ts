@@ -25,8 +25,8 @@ function slips(a: string, b: string): number {
 }
 
 /**
- * The known name that was probably meant. Upper and lower case are the same. One wrong letter in five is allowed; in
- * short words one in three, but at most two. Undefined: no name is similar enough. Of equally similar names the
+ * The known name that was probably meant. Upper and lower case are the same. Allowed is one wrong letter in five, or
+ * one in three if these are at most two letters. Undefined: no name is similar enough. Of equally similar names the
  * alphabetically first one is returned.
  */
 export function meantName(written: string, known: Iterable<string>): string | undefined {

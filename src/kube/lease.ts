@@ -177,7 +177,7 @@ class Election implements Leadership {
     const { log, name } = this.#deps;
     log.error("leader election lost", { lease: name, ...fields });
     this.#stopped = true;
-    // Another replica holds the Lease now, so it must not be released.
+    // Another replica may hold the Lease by now, so `release` must not write it.
     this.#leading = false;
     this.#onLost();
   }

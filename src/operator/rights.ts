@@ -277,7 +277,7 @@ export function profilingRights(): readonly Right[] {
   return reviewRights("a profile", "/debug/pprof");
 }
 
-/** The rights to check who a caller is. */
+/** The rights to check who a caller is, and whether the caller may get the path. */
 function reviewRights(what: string, path: string): readonly Right[] {
   return [
     {

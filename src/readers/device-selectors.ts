@@ -50,7 +50,7 @@ export function compileDeviceSelector(
     const called = callsIn(program.ast);
     const loops = called.filter((name) => LOOPS.has(name)).length;
     if (loops > MOST_LOOPS) return `it has ${loops} loops, and at most ${MOST_LOOPS} are allowed`;
-    // JavaScript's regular expressions would match the pattern, which may take exponential time.
+    // A call of `matches` that is left would use JavaScript's regular expressions, which may take exponential time.
     if (called.includes("matches")) return "it calls matches in a form that is not supported";
     const { valid, type, error } = program.check();
     if (!valid) return firstLineOf(error);

@@ -47,7 +47,7 @@ export interface CandidateOptions {
   /** The cpu requests of the pods on the node, one for each pod. */
   readonly pods?: readonly string[];
   readonly podLabels?: Readonly<Record<string, string>>;
-  /** Conditions that are True, with the time since they became True. */
+  /** Conditions that are True, and for how many milliseconds they have been. */
   readonly conditions?: Readonly<Record<string, number>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }

@@ -23,7 +23,10 @@ import { CLAIM_SHAPE, sound } from "./shape.ts";
 // biome-ignore lint/suspicious/noExplicitAny: the kinds differ in shape, and callers treat both as hub claims
 export const CLAIM_KINDS: readonly Kind<any>[] = [NODE_CLAIM, MACHINE];
 
-/** The name of the Machine condition, for each v1 condition that has another name there. */
+/**
+ * The names of conditions of a Machine, for those that the hub form names differently. `Empty` and `Expired` come from
+ * v1beta1.
+ */
 const MACHINE_CONDITIONS: Readonly<Record<string, string>> = {
   Launched: "MachineLaunched",
   Registered: "MachineRegistered",

@@ -1,7 +1,7 @@
 /**
- * `karpenter migrate handover`: stops one Karpenter and, when its pods and its Lease are gone, starts another. Both
- * are Deployments, so the same steps lead back. It changes only the two `replicas`. Claims, nodes and pods stay as
- * they are.
+ * `karpenter migrate handover`: stops one Karpenter and, when its pods and its Lease are gone, starts another. Both are
+ * Deployments, so the same steps lead back. The command changes only `spec.replicas` of the two. Claims, nodes and pods
+ * stay as they are.
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";

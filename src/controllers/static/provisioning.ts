@@ -63,7 +63,7 @@ async function reconcile(world: World, request: Request, which: Try): Promise<Ou
   if (now?.pool.ready !== true || now.pool.deleting) return AWAIT_CHANGE;
   if (which === "first" && !asksTheSame(stored.native, now.native))
     return reconcile(world, request, "second");
-  // Claims that another pool creates meanwhile may need the capacity of this plan.
+  // Another pool may have created claims while this plan was made. They may take its capacity, so it is made again.
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   if (lacks !== undefined)
     world.events.publish(nodesMissing(now.native, now.pool.replicas ?? 0, lacks));

@@ -81,7 +81,7 @@ export type WaitingFor = "nodeExists" | "nodeWanted" | "nothing";
 export interface Waiting {
   readonly waitingFor: WaitingFor;
   /**
-   * The number of instance types that each stage refused, over all NodePools. Only for pods that fit nowhere. Empty:
+   * For pods that fit nowhere: the number of instance types by the reason of their refusal, over all NodePools. Empty:
    * there is no NodePool.
    */
   readonly rejected?: Readonly<Partial<Record<RejectionReason, number>>>;

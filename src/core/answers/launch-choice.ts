@@ -144,7 +144,7 @@ function requestsOf({ spec }: NodeClaim): Resources {
   return parseResources(resources?.requests);
 }
 
-/** The first rule that excludes the type's offerings, in the order in which planning checks them. */
+/** The first reason why the type was not launched. `other` or `later`: no rule excludes it. */
 function ruledOut(
   type: InstanceType,
   offerings: readonly Offering[],

@@ -35,7 +35,7 @@ export interface NodeAnswer {
   /** The time of the answer, as RFC 3339. */
   readonly at: string;
   readonly says: string;
-  /** Whether a claim of Karpenter owns the node. If not, the answer has no further fields. */
+  /** Whether the node has a NodeClaim. If not, the only further field is `next`. */
   readonly managed: boolean;
   readonly nodeClaim?: string;
   readonly nodePool?: string;

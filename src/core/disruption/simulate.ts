@@ -52,7 +52,9 @@ export interface Simulation {
 
 /** The terms of one simulation. Without any, pods are planned as in provisioning. */
 export interface SimulationTerms extends Pick<Terms, "belowMicroUsd" | "closed"> {
-  /** How new nodes are packed by price. Absent: the greedy rules open new nodes. */
+  /**
+   * How pods are first packed onto the cheapest set of new nodes. Absent: pods are placed one by one, as upstream does.
+   */
   readonly packed?: Packed | undefined;
 }
 

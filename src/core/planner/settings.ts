@@ -184,8 +184,8 @@ export const MOST_REFUSALS = 12;
 // Leftovers
 
 /**
- * Share of the batch. If no more pods than this have no place after a packing, they are not packed again: the greedy
- * rules place them.
+ * Share of the batch. If a packing leaves at most this share of the pods without a place, there is no further packing:
+ * the greedy rules place these pods.
  */
 export const FEW_LEFTOVERS = 0.02;
 

@@ -85,7 +85,8 @@ export interface ClusterState {
   /** The placeholder pods of CapacityBuffers. */
   readonly headroom: Headroom;
   /**
-   * Must be called once after a start. Reads from claims for which pods they were planned. `nowMs`: epoch milliseconds.
+   * Restores, after a start, the pods that each claim was planned for. The claims store them. Must be called once.
+   * `nowMs`: epoch milliseconds.
    */
   recall(nowMs: number): Steps<void>;
   /**
@@ -110,7 +111,7 @@ export interface ClusterState {
   node(name: string): NodeView | undefined;
   /** The node whose instance has this provider id. */
   nodeOfInstance(providerId: string): NodeView | undefined;
-  /** Pods that have no node and have not ended, by key. */
+  /** Pods that have no node and have not ended, sorted by key (`namespace/name`). */
   unboundPods(): readonly Pod[];
   /** One pod for each DaemonSet, as it would run on a new node. */
   daemonPods(): readonly Pod[];

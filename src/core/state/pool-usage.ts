@@ -1,7 +1,7 @@
 /**
- * The capacity of all nodes and claims of each pool. When a node changes, its old capacity is subtracted from the sum
- * and its new capacity is added. So reading a sum takes time in proportion to the changes, not to the size of the
- * cluster.
+ * The capacity of the nodes and claims of each pool, without those that are being deleted. When a node changes, its old
+ * capacity is subtracted from the sum and its new capacity is added. So reading a sum takes time in proportion to the
+ * changes, not to the size of the cluster.
  */
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";

@@ -1,6 +1,6 @@
 /**
- * The values that each `--preset` gives to settings that upstream does not have. `balanced` is the default of each
- * setting; this table has the other two presets. `docs/reference/presets.md` is generated from it.
+ * The values that `--preset` frugal and upstream-compatible give to settings that upstream does not have. The preset
+ * balanced leaves every setting at its default, so it is not listed. `docs/reference/presets.md` is generated from it.
  */
 import type { OPTIONS } from "./options.ts";
 

@@ -205,7 +205,7 @@ function usedBy(node: NodeView): Resources {
   });
 }
 
-/** Cached, because each choice in a round needs the same instance types. */
+/** The machines of each input. They are cached, because each choice in a round needs the same ones. */
 const machinesByInput = new WeakMap<SchedulingInput, Map<string, Machines>>();
 
 function machinesOf(

@@ -167,7 +167,7 @@ export class TypeTable {
     return found === undefined ? Number.POSITIVE_INFINITY : (found.amounts[found.at] as number);
   }
 
-  /** Position of the type with the cheapest offering under the requirements. Undefined: there is none. */
+  /** Index of the type in `bits` whose offering is cheapest under the requirements. Undefined: there is none. */
   cheapestType(bits: Bits, set: SetId): number | undefined {
     const found = this.#cheapestAt(bits, set);
     return found === undefined ? undefined : (found.order[found.at] as number);

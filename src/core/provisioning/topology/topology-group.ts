@@ -54,7 +54,7 @@ export interface TopologyGroup {
    * domain as soon as it has a node. Undefined: there are no such nodes.
    */
   readonly hosts: Map<string, Set<string>> | undefined;
-  /** How often the counts were changed. */
+  /** Increases with each change that may alter an answer of this group: of counts, of hosts, of waiting nodes. */
   revision: number;
   /**
    * Planned nodes with pods of the group that are not counted yet, because the domain of the node is open. A pod that

@@ -110,7 +110,7 @@ export class Topology {
   readonly #met: TopologyGroup[] = [];
   /** The changes to undo, newest last; undefined: changes are permanent. */
   #journal: Change[] | undefined;
-  /** The argument of the last {@link begin}. */
+  /** Whether rules are applied as in upstream, see {@link begin}. False after {@link end}. */
   #asUpstream = false;
 
   constructor(

@@ -150,7 +150,7 @@ export function conditionChanges(
   return [...changes, validation(nodeClass, changes)];
 }
 
-/** What is wrong now but was not `before`, and what to do, from the conditions. Empty: nothing new is wrong. */
+/** The messages of conditions that are wrong now and were not `before`. They say what to do. Empty: there are none. */
 export function newlyWrong(before: EC2NodeClass, now: EC2NodeClass): string {
   const known = new Set(wrongConditions(before).map(verdict));
   return wrongConditions(now)

@@ -29,7 +29,7 @@ export function customOpenapiDefinitions(definition: ResourceDefinition): Record
   const { group, version, kind, listKind } = definition;
   const prefix = `${group.split(".").reverse().join(".")}.${version}`;
   const item = `${prefix}.${kind}`;
-  // ObjectMeta is replaced by a reference: its schema refers to itself and cannot be copied.
+  // The schema of `metadata` becomes a reference to ObjectMeta, as in the documents of Kubernetes.
   const { properties, ...rest } = definition.schema;
   const { metadata: _metadata, ...fields } = properties ?? {};
   const schema: Schema = {

@@ -208,7 +208,8 @@ function whole(value: unknown, schema: Schema | undefined): FieldSet {
 }
 
 /**
- * Applies `config` to `live`. It removes no field; fields that the applier no longer sends are removed later.
+ * Applies `config` to `live`. Atomic lists and maps are replaced as a whole. No other field is
+ * removed here: fields that the applier no longer sends are removed later.
  */
 export function merge(live: unknown, config: unknown, schema: Schema | undefined): unknown {
   if (config === undefined || config === null) return live;

@@ -38,7 +38,7 @@ export function referenceErrors(
   ];
 }
 
-/** Errors of the name of one request. */
+/** Errors of one reference to a request of the claim: `request` or `request/subrequest`. */
 export function referenceError(
   name: string,
   path: string,

@@ -37,7 +37,7 @@ export interface TypeFacts {
   readonly memoryMib: number;
   readonly arch: "amd64" | "arm64";
   readonly usageClasses: readonly string[];
-  /** Network interfaces of the first network card, and addresses of each; 0 if unknown. */
+  /** The most network interfaces of the first network card, and the addresses of each interface. 0: unknown. */
   readonly defaultCardInterfaces: number;
   readonly ipv4PerInterface: number;
   readonly branchInterfaces: number;
