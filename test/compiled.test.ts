@@ -64,6 +64,8 @@ describe("an import", () => {
     expect(answer("../base/one.test.ts")).toBeUndefined();
     expect(answer("../testing/helper.ts")).toBeUndefined();
     expect(answer("yaml")).toBeUndefined();
+    rmSync(join(root, "src/base/one.ts"));
+    expect(answer("../base/one.ts")).toBeUndefined();
     expect(answer("../../data/a.ts")).toBeUndefined();
   });
 });

@@ -42,6 +42,8 @@ export function compiledImports(root: string): Resolver {
       if (importer === undefined || !source.startsWith(".")) return undefined;
       const path = resolve(dirname(importer), source);
       if (!path.startsWith(sources) || !isSource(path.slice(sources.length))) return undefined;
+      // A source that was deleted may still have its compiled file.
+      if (!existsSync(path)) return undefined;
       return { id: compiledFile(root, path.slice(sources.length)), external: true };
     },
   };

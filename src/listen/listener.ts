@@ -238,11 +238,23 @@ class Guard {
    * read after this check. So the connection is looked at again when all sockets have been read.
    */
   #late(error: NodeJS.ErrnoException, socket: Socket): void {
+    const before = this.#answers.get(socket);
+    const wasWhole = before?.req.complete === true;
     this.#asked.delete(socket);
     this.#clock.after(1, () => {
-      const isWhole = this.#answers.get(socket)?.req.complete === true;
-      if (!socket.destroyed && !this.#asked.has(socket) && !isWhole) this.#fault(error, socket);
+      if (socket.destroyed || this.#isWhole(socket, wasWhole ? before : undefined)) return;
+      if (!this.#asked.has(socket)) return this.#fault(error, socket);
+      // Node does not time this request again.
+      this.#clock.after(this.#common.limits.receiveMs, () => {
+        if (!socket.destroyed && !this.#isWhole(socket)) this.#fault(error, socket);
+      });
     });
+  }
+
+  /** Whether the last request of the connection is complete, and is another one than that of `before`. */
+  #isWhole(socket: Socket, before?: ServerResponse): boolean {
+    const last = this.#answers.get(socket);
+    return last !== before && last?.req.complete === true;
   }
 
   /** Ends every connection. */

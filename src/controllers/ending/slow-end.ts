@@ -55,7 +55,10 @@ export function tellSlowLeak(world: World, { metadata, status }: NodeClaim): voi
   world.events.publish(...instanceNotTerminated([pool], providerID, since));
 }
 
-/** karpenter-ts only. Published once an hour. `since`: RFC 3339. */
+/**
+ * Events that say that an instance is not terminated yet. Published once an hour; karpenter-ts only. `since`: as RFC
+ * 3339.
+ */
 export function instanceNotTerminated(
   objects: readonly KubeObject[],
   providerId: string,

@@ -8,7 +8,7 @@ import type { EventToPublish } from "../../kube/events/events.ts";
 
 const CHANGED_DEDUPE_MS = 10 * 60_000;
 
-/** The cloud had no capacity for the claim. `why`: the cloud's error. */
+/** The event that the cloud had no capacity for the claim. `why`: the cloud's error. */
 export function insufficientCapacity(claim: NodeClaim, why: string): EventToPublish {
   return {
     object: claim,
@@ -41,7 +41,10 @@ export function registrationTimedOut(claim: NodeClaim, timeout: string): EventTo
   };
 }
 
-/** karpenter-ts only. Published on the claim and its pool. `parts`: what was changed, such as `label team`. */
+/**
+ * Events that another program changed a claim, on the claim and its pool; karpenter-ts only. `parts`: what was changed,
+ * such as `label team`.
+ */
 export function changedByOthers(
   claim: NodeClaim,
   pool: KubeObject | undefined,
@@ -59,7 +62,10 @@ export function changedByOthers(
   }));
 }
 
-/** karpenter-ts only. Published on the claim and its pool, because the pool's next nodes may fail the same way. */
+/**
+ * Events that a node did not become initialized in time. Published on the claim and its pool, because the pool's next
+ * nodes may fail the same way; karpenter-ts only.
+ */
 export function initializationTimedOut(
   claim: NodeClaim,
   pool: KubeObject | undefined,

@@ -572,6 +572,33 @@ describe("solve", () => {
       expect(zonesOf(spec, ["zone-a"], 2)).toEqual({ ...each, pending: 0 });
       expect(zonesOf(spec, ["zone-b", "zone-a"], 1)).toEqual({ ...each, pending: 0 });
     });
+
+    it("takes no zone from a pod of higher priority, even if fewer pods are pending then", () => {
+      const high = pod({
+        name: "high",
+        cpu: "3500m",
+        labels: { app: "web" },
+        spec: { priority: 1 },
+      });
+      const { affinity } = antiAffinity(ZONE, "web");
+      const low = ["low-0", "low-1"].map((name, at) =>
+        pod({
+          name,
+          cpu: "1500m",
+          spec: {
+            affinity,
+            priority: 0,
+            volumes: [{ name: "data", persistentVolumeClaim: { claimName: `data-${at}` } }],
+          } as Partial<Pod["spec"]>,
+        }),
+      );
+      const pools = [poolInput({}, [instanceType({ cpu: 4, zones: ["zone-a"] })])];
+      const volumes = zoned(["zone-a", "zone-a"]);
+      const { newClaims } = solve(schedulingInput({ pods: [high, ...low], volumes, pools }));
+      expect(
+        newClaims.flatMap(({ pods: own }) => own.map(({ metadata }) => metadata.name)),
+      ).toEqual(["high"]);
+    });
   });
 
   it("says for each pool what fell by what", () => {

@@ -247,16 +247,20 @@ function* completePlan(batch: Batch, settings: GreedySettings): Steps<Scheduling
 
 /**
  * Plans again if a topology rule kept out a pod that has few domains to choose from: then such pods come first, because
- * other pods may have taken their domains. The plan with fewer pending pods is kept. `isEnough` applies only to the
- * first plan.
+ * other pods may have taken their domains. The second plan is kept if it has fewer pending pods, and none of
+ * higher priority. `isEnough` applies only to the first plan.
  */
 function* planned(batch: Batch, settings: GreedySettings): Steps<SchedulingResult | undefined> {
   const first = yield* plannedWithForesight(batch, settings);
-  if (first === undefined || !areFewDomainsTaken(batch.queued, first.result)) return first?.result;
+  if (first === undefined || settings.importantFirst === true) return first?.result;
+  if (!areFewDomainsTaken(batch.queued, first.result)) return first.result;
   const { isEnough: _, ...toItsEnd } = settings;
   const other = yield* plannedWithForesight(batch, { ...toItsEnd, fewDomainsFirst: true });
   assert(other !== undefined, "a plan is made to its end");
-  return (pendingBy(other) < pendingBy(first) ? other : first).result;
+  const isBetter = pendingBy(other) < pendingBy(first);
+  return isBetter && !placesHigherPriorities(first.result, other.result)
+    ? other.result
+    : first.result;
 }
 
 /**

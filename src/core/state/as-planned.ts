@@ -6,10 +6,15 @@
 import type { Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { firstUntolerated, formatTaint, isSameTaint } from "../../apis/core/tolerations.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { normalizedLabel } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
+import type { OwnerReference } from "../../apis/meta.ts";
+import { deepEqual } from "../../base/json.ts";
+import { toSpecs } from "../scheduling/requirement.ts";
+import { Requirements } from "../scheduling/requirements.ts";
 
 /** A claim as this process created it, and the pods that it was planned for. */
 export interface ClaimPlan {
@@ -63,18 +68,32 @@ export class ClaimPlans {
   }
 }
 
-/** The stored claim with the labels and owners that it was created with. The same object if it has them all. */
+/**
+ * The stored claim with the labels that it was created with. The same object if it has them all, or if it is launched:
+ * a change after that is the user's.
+ */
 export function asPlanned(stored: NodeClaim, plan: ClaimPlan | undefined): NodeClaim {
-  if (plan === undefined) return stored;
-  const planned = plan.claim;
+  if (plan === undefined || isLaunched(stored)) return stored;
+  if (changedLabels(stored, plan.claim).length === 0) return stored;
+  const labels = { ...stored.metadata.labels, ...plan.claim.metadata.labels };
+  return { ...stored, metadata: { ...stored.metadata, labels } };
+}
+
+/** The owners with this UID that the claim was created with and that it has lost before its launch. */
+export function lostOwners(
+  stored: NodeClaim,
+  { claim: planned }: ClaimPlan,
+  ownerUid: string | undefined,
+): readonly OwnerReference[] {
+  if (isLaunched(stored)) return [];
   const owners = stored.metadata.ownerReferences ?? [];
-  const lost = (planned.metadata.ownerReferences ?? []).filter(
-    ({ uid }) => !owners.some((one) => one.uid === uid),
+  return (planned.metadata.ownerReferences ?? []).filter(
+    ({ uid }) => uid === ownerUid && !owners.some((one) => one.uid === uid),
   );
-  if (lost.length === 0 && changedLabels(stored, planned).length === 0) return stored;
-  const labels = { ...stored.metadata.labels, ...planned.metadata.labels };
-  const ownerReferences = lost.length === 0 ? {} : { ownerReferences: [...owners, ...lost] };
-  return { ...stored, metadata: { ...stored.metadata, labels, ...ownerReferences } };
+}
+
+function isLaunched({ status }: NodeClaim): boolean {
+  return Boolean(status?.providerID);
 }
 
 /** Parts of the plan that the stored claim lacks, in words: labels, and all of {@link harmfulParts}. */
@@ -83,19 +102,25 @@ export function changedParts(stored: NodeClaim, plan: ClaimPlan): readonly strin
 }
 
 /**
- * Like {@link changedParts}, but only those for which a machine of this claim might not suit its pods, or be counted
- * for no pool. A label that is not Karpenter's and that no planned pod asks for is not among them.
+ * Like {@link changedParts}, but only those for which a machine of this claim might not suit its pods, be counted for
+ * no pool, or drift at once. Other labels are left out: they are not Karpenter's, and neither a planned pod nor the
+ * pool asks for them.
  */
-export function harmfulParts(stored: NodeClaim, plan: ClaimPlan): readonly string[] {
+export function harmfulParts(
+  stored: NodeClaim,
+  plan: ClaimPlan,
+  pool: Pick<Pool, "requirements"> | undefined,
+): readonly string[] {
   const labels = changedLabels(stored, plan.claim);
   if (labels.length === 0) return changedSpec(stored, plan);
   const asked = askedLabels(plan.pods);
+  for (const { key } of pool?.requirements ?? []) asked.add(normalizedLabel(key));
   const harmful = labels.filter((key) => isKarpenters(key) || asked.has(normalizedLabel(key)));
   return [...harmful.map(labelText), ...changedSpec(stored, plan)];
 }
 
 /** The labels of nodes that these pods require or that their topology rules count by. */
-function askedLabels(pods: readonly Pod[]): ReadonlySet<string> {
+function askedLabels(pods: readonly Pod[]): Set<string> {
   const keys = new Set<string>();
   for (const { spec } of pods) {
     const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
@@ -131,9 +156,7 @@ function labelText(key: string): string {
  */
 function changedSpec(stored: NodeClaim, { claim: planned, pods }: ClaimPlan): readonly string[] {
   const { spec } = stored;
-  const requirements = planned.spec.requirements.filter(
-    (asked) => !spec.requirements.some((one) => isAsNarrow(one, asked)),
-  );
+  const requirements = widened(planned.spec.requirements, spec.requirements);
   const taints = (["taints", "startupTaints"] as const).flatMap((field) =>
     without(planned.spec[field], spec[field]),
   );
@@ -146,14 +169,17 @@ function changedSpec(stored: NodeClaim, { claim: planned, pods }: ClaimPlan): re
     (field) => ref[field] !== plannedRef[field],
   );
   return [
-    ...requirements.map(({ key }) => `requirement ${key}`),
+    ...requirements.map((key) => `requirement ${key}`),
     ...[...taints, ...added].map((taint) => `taint ${formatTaint(taint)}`),
     ...(isOtherClass ? ["nodeClassRef"] : []),
   ];
 }
 
 function without(taints: readonly Taint[] = [], others: readonly Taint[] = []): readonly Taint[] {
-  return taints.filter((taint) => !others.some((one) => isSameTaint(one, taint)));
+  return taints.filter(
+    (taint) =>
+      !others.some((one) => isSameTaint(one, taint) && (one.value ?? "") === (taint.value ?? "")),
+  );
 }
 
 function refuses(tolerations: Pod["spec"]["tolerations"], taint: Taint): boolean {
@@ -167,12 +193,15 @@ function changedLabels(stored: NodeClaim, planned: NodeClaim): readonly string[]
   return Object.keys(labels).filter((key) => stored.metadata.labels?.[key] !== labels[key]);
 }
 
-/** Whether the requirement allows no value that the other one forbids. Only `In` is compared by its values. */
-function isAsNarrow(one: RequirementSpec, asked: RequirementSpec): boolean {
-  if (one.key !== asked.key || one.operator !== asked.operator) return false;
-  const [values, allowed] = [one.values ?? [], asked.values ?? []];
-  if (values.length === allowed.length && values.every((value, at) => value === allowed[at]))
-    return true;
-  const among = new Set(allowed);
-  return one.operator === "In" && values.length > 0 && values.every((value) => among.has(value));
+/** The keys for which the stored requirements allow a value that the planned ones forbid. */
+function widened(
+  planned: readonly RequirementSpec[],
+  stored: readonly RequirementSpec[],
+): readonly string[] {
+  if (planned === stored) return [];
+  const now = Requirements.fromSpecs(stored);
+  const narrower = now.and(Requirements.fromSpecs(planned));
+  return [...new Set(planned.map(({ key }) => normalizedLabel(key)))].filter(
+    (key) => !now.has(key) || !deepEqual(toSpecs(now.get(key)), toSpecs(narrower.get(key))),
+  );
 }

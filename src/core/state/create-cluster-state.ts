@@ -476,7 +476,7 @@ class Cluster implements ClusterState {
   }
 }
 
-/** Created, not launched and not being deleted: its capacity is not known yet. */
+/** Whether the claim is not launched and not being deleted. Its capacity is not known yet. */
 function isUnlaunched(claim: NodeClaim): boolean {
   return !claim.status?.providerID && claim.metadata.deletionTimestamp === undefined;
 }

@@ -152,6 +152,15 @@ describe("pods bound to a node without a seat there", () => {
     expect(placements.assign([one], NOW).size).toBe(0);
   });
 
+  it("do not exchange seats with a pod of other requests, which might not fit there", () => {
+    const placements = new Placements();
+    const large = { ...pending("large"), spec: pod({ cpu: "8" }).spec };
+    placements.plan("a", [large], NOW);
+    placements.plan("b", [pending("small")], NOW);
+    placements.bound(pending("small"), () => ["a"]);
+    expect(placements.targetOf(large)).toBe("a");
+  });
+
   it("give their own seat to the successor of a pod that moves, if they take its seat", () => {
     const placements = withVacantSeat();
     placements.plan("b", [pending("other")], NOW);

@@ -5,9 +5,12 @@
  * the seat. Design: docs/designs/003-sticky-placement.md
  */
 import { isOwnedByDaemonSet, isOwnedByNode, type Pod } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
+import type { Resources } from "../../apis/resources.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { deepEqual } from "../../base/json.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import { isBufferPodUid } from "../buffers/pods.ts";
@@ -36,6 +39,8 @@ interface Seat {
   podUid?: string;
   /** The UID by which a successor of the pod is recognized, see `plannedAs`. */
   readonly heirs: string;
+  /** The requests of the pod. Only pods with equal requests exchange their seats. Absent: not known after a restart. */
+  readonly requests?: Resources;
   /** Whether the pod ran on another node when it was planned. If so, a successor will be created for it. */
   readonly moves: boolean;
   readonly returnMs: number;
@@ -76,7 +81,8 @@ export class Placements {
       if (inherited !== undefined) this.#end(inherited);
       const moves = inherited?.moves ?? Boolean(pod.spec.nodeName);
       const returnMs = returnMsOf(pod);
-      this.#add({ target, podUid: uid, heirs, moves, returnMs, plannedMs: nowMs });
+      const requests = podRequests(pod);
+      this.#add({ target, podUid: uid, heirs, requests, moves, returnMs, plannedMs: nowMs });
     }
   }
 
@@ -127,8 +133,8 @@ export class Placements {
   }
 
   /**
-   * The pod was bound to the node with these names: the Node's and its claim's. If it took the seat of a pod of its
-   * owner, that pod gets its seat: kube-scheduler may bind pods of one owner in any order. Mostly nobody has a seat to
+   * The pod was bound to the node with these names: the Node's and its claim's. If it took the seat of an
+   * equal pod of its owner, that pod gets its seat: kube-scheduler may bind pods of one owner in any order. Mostly nobody has a seat to
    * lose.
    */
   bound(pod: Pod, namesOf: () => readonly string[]): void {
@@ -141,7 +147,8 @@ export class Placements {
     const seat = vacant ?? this.#vacant.get(heirs)?.values().next().value;
     const isElsewhere = seat === undefined || !names.includes(seat.target);
     const taken = isElsewhere ? this.#openAt(names, heirs) : undefined;
-    if (seat !== undefined && taken !== undefined) this.#move(taken, seat.target);
+    const isAlike = deepEqual(taken?.requests, podRequests(pod));
+    if (seat !== undefined && isAlike && taken !== undefined) this.#move(taken, seat.target);
     else if (isElsewhere) this.#noteTaker(pod, names);
     if (seat !== undefined) this.#end(seat);
   }

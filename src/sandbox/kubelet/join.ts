@@ -31,7 +31,7 @@ const DRIVER_ZONES: Readonly<Record<string, string>> = {
   "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
 };
 
-/** What a kubelet knows about its machine. */
+/** Facts about its machine that a kubelet reports. */
 export interface InstanceNode {
   readonly name: string;
   /** The provider ID: `aws:///us-east-1a/i-0abc…` or `kwok://…`. */

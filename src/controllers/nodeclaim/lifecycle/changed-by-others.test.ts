@@ -86,6 +86,11 @@ it.each([
   ],
   ["a taint is removed", { taints: [] }, "taint team:NoSchedule"],
   [
+    "a taint gets a value that its pods do not tolerate",
+    { taints: [{ ...TAINT, value: "b" }] },
+    "taint team:NoSchedule, taint team=b:NoSchedule",
+  ],
+  [
     "a taint is added that its pods do not tolerate",
     { taints: [TAINT, { key: "x", effect: "NoExecute" }] },
     "taint x:NoExecute",
@@ -105,8 +110,9 @@ it.each([
 });
 
 /** A world in which a webhook gives the planned claim these labels only, at its creation and at each patch. */
-async function withLabelsOnly(labels: Record<string, string>, pods = PODS) {
+async function withLabelsOnly(labels: Record<string, string>, pods = PODS, pool = nodePool()) {
   const world = fakeWorld();
+  await world.api.create(NODE_POOL, pool);
   const { patch } = world.api;
   let patches = 0;
   Object.assign(world.kube, {
@@ -135,6 +141,27 @@ it("launches nothing while labels are removed again each time that Karpenter or 
   expect((await withLabelsOnly({ ...pools, team: "b" }, asking)).creates).toBe(0);
 });
 
+it("launches nothing while a label that the pool requires is removed, because the node would drift at once", async () => {
+  const requirements = [{ key: "team", operator: "In", values: ["a", "b"] }];
+  const pool = nodePool({ template: { requirements } as never });
+  const pools = { "karpenter.sh/nodepool": "default" };
+  expect((await withLabelsOnly(pools, PODS, pool)).creates).toBe(0);
+});
+
+it("leaves labels and owners of a launched claim as the user changed them", async () => {
+  const world = await created({});
+  const labels = { ...PLANNED.metadata.labels, team: "z" };
+  const { metadata } = claimOf(world);
+  await world.api.patch(NODE_CLAIM, { name: metadata.name }, {
+    type: "merge",
+    body: { metadata: { labels, ownerReferences: null } },
+  } as never);
+  await world.clock.advance(MINUTE);
+  expect(claimOf(world).metadata.labels?.["team"]).toBe("z");
+  expect(claimOf(world).metadata.ownerReferences ?? []).toEqual([]);
+  expect(told(world)).toEqual([]);
+});
+
 it("launches although a label that no pod asks for is changed again each time", async () => {
   const pools = { "karpenter.sh/nodepool": "default" };
   expect((await withLabelsOnly(pools)).creates).toBe(1);
@@ -144,6 +171,7 @@ it("launches although a label that no pod asks for is changed again each time", 
 it.each([
   ["labels and startup taints are added", { startupTaints: [{ key: "x", effect: "NoSchedule" }] }],
   ["a requirement is narrower", { requirements: [{ ...TYPES, values: ["c-8x"] }] }],
+  ["values are in another order", { requirements: [{ ...TYPES, values: ["c-8x", "c-4x"] }] }],
   [
     "a taint is added that its pods tolerate",
     { taints: [TAINT, { key: "team", effect: "NoExecute" }] },

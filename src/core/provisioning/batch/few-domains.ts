@@ -9,7 +9,7 @@ import type { PodClass } from "./pod-class.ts";
 import type { QueuedPod } from "./queue.ts";
 
 /** Most tries of such pods in one plan: each is tried again whenever another pod has been placed. */
-const MOST_TRIES = 100_000;
+const MOST_TRIES = 5_000;
 
 /**
  * Whether volumes may leave the class only some domains of its topology rules, or a selector only some domains of an

@@ -22,7 +22,7 @@ export class Rooms {
     this.#nodes = [...nodes];
   }
 
-  /** Reads what all nodes have left, in steps, ahead of the first question. */
+  /** Computes the columns of these resources in steps, before they are first needed. */
   *read(names: Iterable<string>): Steps<void> {
     for (const name of names) {
       if (this.#columns.has(name)) continue;

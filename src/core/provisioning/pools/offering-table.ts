@@ -37,7 +37,7 @@ export class OfferingTable {
     this.hasReserved = this.#kinds.some(isReserved);
   }
 
-  /** Types with an offering that satisfies the requirements and is not reserved. */
+  /** The types with an offering that satisfies the requirements and is not reserved. */
   open(requirements: Requirements): Bits {
     const allowed = this.#allowed(requirements);
     const bits = noBits(this.#entries.length);

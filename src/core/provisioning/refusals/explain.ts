@@ -417,7 +417,7 @@ function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean
 const FIRST_ELSEWHERE =
   "it can go there only as the first: scale the others to 0, and up again when it runs";
 
-/** Most domains that are listed with their counts. */
+/** The most domains that a message lists with their counts. */
 const NAMED_DOMAINS = 10;
 
 function topologyText(

@@ -1,7 +1,7 @@
 /**
- * Counts of pods by host number, for a topology rule about hosts. Hosts without pods are not stored. Each what-if
- * question counts pods on a few hosts and then removes these counts. A Map keeps deleted entries for a while, which
- * slows down later look-ups. So this is a hash table of its own.
+ * Counts of pods by host number, for a topology rule about hosts. Each what-if question counts
+ * pods on a few hosts and then removes these pods. Their hosts stay in the map with a count of 0, because a Map that
+ * deletes entries slows down later look-ups. Host numbers are used again, so the map does not grow without end.
  */
 export class HostCounts {
   readonly #counts = new Map<number, number>();

@@ -17,7 +17,7 @@ import type { SchedulingInput } from "../scheduling-input.ts";
 import type { Census, Host, Left, LeftPod } from "./census.ts";
 import type { Trying } from "./trying.ts";
 
-/** The pods that need a place, in order, and the pods that are not planned. */
+/** The pods that need a place, in order of placement, and the pods that are not planned. */
 interface Seeking {
   readonly queued: readonly LeftPod[];
   readonly refused: readonly UnschedulablePod[];
