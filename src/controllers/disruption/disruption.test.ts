@@ -164,7 +164,7 @@ const left = (world: FakeWorld) =>
 
 describe("the disruption loop", () => {
   it.each([true, false])(
-    "marks no other Node that gets the name of one that went while its command began (there before it has begun: %s)",
+    "does not mark for deletion a new Node with the name of one that went (created at once: %s)",
     async (isSoon) => {
       const world = await twoEmptyNodes("100%", undefined, undefined, "a1");
       const comesAgain = () => establish(world, "a", {}, "a2");
@@ -183,7 +183,7 @@ describe("the disruption loop", () => {
     },
   );
 
-  it("looks again when it was to, even if the machine's clock was set back by an hour", async () => {
+  it("validates and deletes empty nodes in time, even if the clock was set back by an hour", async () => {
     const world = await twoEmptyNodes();
     await world.clock.advance(5_000);
     world.clock.setBack(3_600_000);
@@ -192,7 +192,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("looks at other prices after five minutes, even if the machine's clock was set back by an hour", async () => {
+  it("reads changed prices after five minutes, even if the clock was set back by an hour", async () => {
     const world = await twoEmptyNodes();
     const disruption = { consolidationPolicy: "WhenEmptyOrUnderutilized" } as const;
     await world.kube.patch(
@@ -212,7 +212,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("counts and tells each node that goes once, however often the claim of another cannot be deleted", async () => {
+  it("counts and publishes each disrupted node once, though deleting another NodeClaim fails repeatedly", async () => {
     const world = await twoEmptyNodes();
     const erase = world.kube.delete;
     let refusals = 0;
@@ -235,7 +235,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("writes no list of nodes on those that go with nothing in their place: of thousands no claim could bear it", async () => {
+  it("records no list of nodes on the NodeClaims of a command without replacements", async () => {
     const world = await twoEmptyNodes();
     await world.clock.advance(16_000);
     expect(left(world)).toEqual([]);
@@ -244,7 +244,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("looks again after fifteen seconds and spares a node that is used by then", async () => {
+  it("validates after fifteen seconds and keeps a node on which a pod runs by then", async () => {
     const world = await twoEmptyNodes();
     await world.clock.advance(14_000);
     expect(left(world)).toEqual(["a", "b"]);
@@ -281,7 +281,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("looks as soon as an empty node may go, also while another waits for its second look", async () => {
+  it("evaluates a node as soon as it is past consolidateAfter, also while another awaits validation", async () => {
     const world = await twoEmptyNodes();
     const spec = { disruption: { consolidateAfter: "20s" } };
     const seenNow = (name: string) => {
@@ -304,7 +304,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("leaves what is costly to its round when it looks early", async () => {
+  it("evaluates emptiness only between two rounds, and single-node consolidation in the next round", async () => {
     const world = await twoEmptyNodes("0");
     const consolidationPolicy = "WhenEmptyOrUnderutilized";
     const spec = { disruption: { consolidateAfter: "20s", consolidationPolicy } };
@@ -328,7 +328,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("leaves a drifted node alone that somebody protects while its move is worked out", async () => {
+  it("does not disrupt a drifted node annotated with do-not-disrupt while its command is computed", async () => {
     let isProtected = false;
     const world = await twoEmptyNodes(
       "100%",
@@ -355,7 +355,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("writes what was moved on another claim when the one that bears it goes", async () => {
+  it("copies the disruption-moves annotation to another NodeClaim when its NodeClaim is deleted", async () => {
     const move = {
       command: "c",
       reason: "Underutilized",
@@ -377,7 +377,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("writes the outcome of moves recorded on claims to the NodePool, once it is known", async () => {
+  it("writes the outcome of moves recorded on NodeClaims to the NodePool, once it is known", async () => {
     const startedMs = fakeWorld().clock.now() - 8 * 60_000;
     const move = {
       command: "c",
@@ -411,7 +411,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("disrupts nothing that a budget forbids, and says so on the pool", async () => {
+  it("disrupts nothing that a budget forbids, with events on the NodePool, Nodes and NodeClaims", async () => {
     const world = await twoEmptyNodes("0");
     await world.clock.advance(60_000);
     expect(left(world)).toEqual(["a", "b"]);
@@ -430,7 +430,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("does not complain of a budget that the nodes use up that go, and tells it only while another waits", async () => {
+  it("publishes a blocking budget only while another node waits for it", async () => {
     const told = (world: FakeWorld) =>
       world.published
         .filter(
@@ -458,7 +458,7 @@ describe("the disruption loop", () => {
     await oneByOne.stop();
   });
 
-  it("says on the node until when a pod keeps it", async () => {
+  it("publishes until when a pod's do-not-disrupt annotation blocks the disruption of its node", async () => {
     const world = await twoEmptyNodes();
     const startTime = toRfc3339(world.clock.now());
     const annotations = { "karpenter.sh/do-not-disrupt": "2h" };
@@ -472,7 +472,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("continues when the types of a pool cannot be read, and says so once", async () => {
+  it("deletes empty nodes when instance types of the NodePool cannot be listed, and logs that once", async () => {
     const world = await twoEmptyNodes();
     world.cloud.instanceTypes = () => {
       throw new Error("no such class");
@@ -485,7 +485,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("takes back the marks of a command that nobody carries out any more", async () => {
+  it("removes the disruption taint of a node without a running command", async () => {
     const world = await twoEmptyNodes("0");
     world.api.change(NODE, "a", {
       spec: { taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] },
@@ -495,7 +495,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("S2-25: leaves a node alone that is annotated, until the annotation goes", async () => {
+  it("S2-25: does not disrupt a node with the do-not-disrupt annotation until that is removed", async () => {
     const world = await twoEmptyNodes();
     const annotated = { metadata: { annotations: { "karpenter.sh/do-not-disrupt": "true" } } };
     world.api.change(NODE, "a", annotated);
@@ -509,7 +509,7 @@ describe("the disruption loop", () => {
 });
 
 describe("garbage collection", () => {
-  it("ends instances without a claim and claims without an instance", async () => {
+  it("ends instances without a NodeClaim, and deletes NodeClaims without an instance", async () => {
     const world = await twoEmptyNodes("0");
     const claim = world.api.find(NODE_CLAIM, "a") as NodeClaim;
     await world.api.create(NAMESPACE, kubeSystem("this-cluster"));
@@ -537,7 +537,7 @@ describe("garbage collection", () => {
     await world.stop();
   });
 
-  it("spares a claim whose instance is not listed while the cloud cannot say that it is gone", async () => {
+  it("keeps a NodeClaim whose instance is not listed while getting that instance fails", async () => {
     const world = await twoEmptyNodes("0");
     const { get } = world.cloud;
     Object.assign(world.cloud, { get: () => Promise.reject(new Error("its zone is impaired")) });

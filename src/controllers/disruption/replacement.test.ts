@@ -85,7 +85,7 @@ function narrow(): Promise<FakeWorld> {
 }
 
 describe("a drifted node", () => {
-  it("goes once its replacement is there, and not before (S2-44)", async () => {
+  it("is deleted once its replacement is initialized, and not before (S2-44)", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);
     expect(condition(claimOf(world, "a"), "Drifted")).toMatchObject({ reason: "AMIDrift" });
@@ -110,7 +110,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("goes also where its kubelet writes it in the moment in which it is closed", async () => {
+  it("is tainted and replaced also if its kubelet patches the Node at the same moment", async () => {
     const world = await driftedNode();
     const { patch } = world.kube;
     const raced: typeof patch = async (kind, ref, change, ...more) => {
@@ -130,7 +130,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("gets no replacement where it is gone, or another has its name, in the moment in which it is closed", async () => {
+  it("gets no replacement if the Node is gone, or another has its name, when it is to be tainted", async () => {
     for (const comesAgain of [false, true]) {
       const world = await driftedNode();
       const { patch } = world.kube;
@@ -157,7 +157,7 @@ describe("a drifted node", () => {
     }
   });
 
-  it("gets no replacement where its claim is gone in that moment", async () => {
+  it("gets no replacement if its NodeClaim is gone when the Node is to be tainted", async () => {
     const world = await driftedNode();
     const { patch } = world.kube;
     const raced: typeof patch = (kind, ref, change, ...more) => {
@@ -172,7 +172,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("is open again when its replacement finds no capacity, and is left alone for a minute", async () => {
+  it("is untainted when its replacement finds no capacity, and tried again after a minute", async () => {
     const world = await driftedNode({
       before: ({ cloud }) => cloud.refusals.push(new InsufficientCapacityError("no room")),
     });
@@ -202,7 +202,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("is open again as soon as its pool is paused, and its replacement gone: that is no failure", async () => {
+  it("is untainted, and its replacement deleted, when its NodePool is paused, without a back-off", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);
     expect([claims(world).length, taints(world)]).toEqual([2, ["karpenter.sh/disrupted"]]);
@@ -235,7 +235,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("counts as moved nowhere where a pause takes it back that was to go without a replacement", async () => {
+  it("loses the record of its pods' moves when a pause rolls back a command without replacement", async () => {
     const owner = { kind: "ReplicaSet", name: "app-5f", apiVersion: "apps/v1" };
     const world = await driftedNode({
       before: async (one) => {
@@ -267,7 +267,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("continues where its pool is paused once its end has begun", async () => {
+  it("is deleted though its NodePool is paused, once its deletion was tried", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);
     const { name } = replacementOf(world).metadata;
@@ -292,7 +292,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("is wholly unmarked as soon as it is open again: its claim, too", async () => {
+  it("loses its taint, DisruptionReason and command record together when its replacement is deleted", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);
     await world.api.delete(NODE_CLAIM, { name: replacementOf(world).metadata.name });
@@ -305,7 +305,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("stays closed where a person deletes it before its replacement fails", async () => {
+  it("stays tainted if a person deleted the Node or NodeClaim before its replacement fails", async () => {
     for (const [kind, own] of [
       [NODE, "node"],
       [NODE_CLAIM, "claim"],
@@ -333,7 +333,7 @@ describe("a drifted node", () => {
     }
   });
 
-  it("gets no further nodes for pods that are to go to nodes that stay (calm seed 5017)", async () => {
+  it("gets one replacement only, if one of its two pods moves to an existing node (calm seed 5017)", async () => {
     const world = await narrow();
     await world.clock.advance(9 * 60_000);
     // One pod goes to the other node, so only one replacement is created.
@@ -342,7 +342,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("keeps its replacement's room for its pods: one that waits gets a node of its own", async () => {
+  it("keeps its replacement for its own pods: a pending pod is nominated to another NodeClaim", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);
     const { name } = replacementOf(world).metadata;
@@ -360,7 +360,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("is open again when its replacement does not come up in time, which goes", async () => {
+  it("loses its replacement and stays when that does not launch a Node in time", async () => {
     const world = await driftedNode();
     await world.clock.advance(9 * 60_000);
     const { name } = replacementOf(world).metadata;
@@ -371,7 +371,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("gets another replacement where the first has joined and never is usable, which goes", async () => {
+  it("gets another replacement when the first joined and is never Ready, which is deleted", async () => {
     const world = await driftedNode();
     await world.clock.advance(30_000);
     const first = replacementOf(world);
@@ -387,7 +387,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("keeps its place below the limits while it is taken back: no pod that waits gets it (calm seed 97154)", async () => {
+  it("counts towards the NodePool limit during a rollback: pending pods get no node (calm seed 97154)", async () => {
     const world = await driftedNode({
       limits: { cpu: "8" },
       before: async (one) => {
@@ -411,7 +411,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("stays when the pool's limits leave no room for another, without being closed over and over", async () => {
+  it("stays, without repeated attempts, when the NodePool limit allows no replacement", async () => {
     const world = await driftedNode({ limits: { cpu: "3" } });
     await world.clock.advance(65_000);
     expect(claims(world).map(({ metadata }) => metadata.name)).toEqual(["a"]);
@@ -420,7 +420,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("is no longer one when what it lacked is back", async () => {
+  it("loses its Drifted condition when the cloud no longer reports it as drifted", async () => {
     const world = await driftedNode({ limits: { cpu: "3" } });
     await world.clock.advance(2_000);
     expect(isTrue(claimOf(world, "a"), "Drifted")).toBe(true);
@@ -432,7 +432,7 @@ describe("a drifted node", () => {
 });
 
 describe("a node in use", () => {
-  it("gets an event why it is not consolidated, once every 15 minutes", async () => {
+  it("gets an Unconsolidatable event that says why, at most every 15 minutes", async () => {
     const world = await driftedNode({ drifted: false });
     await world.clock.advance(10 * 60_000);
     const told = world.published.filter(({ reason }) => reason === "Unconsolidatable");
@@ -443,7 +443,7 @@ describe("a node in use", () => {
   });
 });
 
-describe("a command that a crash cut short", () => {
+describe("a disruption command that a crash interrupted", () => {
   /** Simulates a restart with a second process on the same cluster. */
   async function restarted(world: FakeWorld): Promise<FakeWorld> {
     await world.stop();
@@ -452,7 +452,7 @@ describe("a command that a crash cut short", () => {
     return next;
   }
 
-  it("continues when its replacements were asked for: none is made twice", async () => {
+  it("continues after a restart when its replacements exist: none is created twice", async () => {
     const before = await driftedNode();
     await before.clock.advance(11_000);
     const replacement = replacementOf(before);
@@ -467,7 +467,7 @@ describe("a command that a crash cut short", () => {
     await world.stop();
   });
 
-  it("leaves its pool alone where its replacement did not come up, as long as the one before would have", async () => {
+  it("keeps the back-off of its NodePool after a restart, when its replacement failed before", async () => {
     const before = await driftedNode({
       before: ({ cloud }) => cloud.refusals.push(new InsufficientCapacityError("no room")),
     });
@@ -481,7 +481,7 @@ describe("a command that a crash cut short", () => {
     await world.stop();
   });
 
-  it("sees to its pods as before: they are given no further nodes", async () => {
+  it("creates no further NodeClaims for its pods after a restart", async () => {
     const before = await narrow();
     await before.clock.advance(11_000);
     expect(claims(before)).toHaveLength(3);
@@ -491,7 +491,7 @@ describe("a command that a crash cut short", () => {
     await world.stop();
   });
 
-  it("is taken back when a replacement is missing", async () => {
+  it("is rolled back after a restart when a replacement is missing", async () => {
     const before = await driftedNode();
     await before.clock.advance(11_000);
     await before.stop();
@@ -511,8 +511,8 @@ describe("a command that a crash cut short", () => {
   });
 });
 
-describe("what people hold back", () => {
-  it("stays as it is while its pool is paused, and goes once it no longer is", async () => {
+describe("disruption that users hold back", () => {
+  it("leaves a node untainted while its NodePool is paused, and disrupts it after that", async () => {
     const world = await driftedNode({
       before: ({ api }) =>
         api.change(NODE_POOL, "default", {
@@ -533,7 +533,7 @@ describe("what people hold back", () => {
     await world.stop();
   });
 
-  it("expires behind its replacement where expiry is to respect budgets", async () => {
+  it("replaces an expired node before it is deleted where expiry respects budgets", async () => {
     const world = await driftedNode({
       drifted: false,
       settings: { expiry: { spreadPercent: 0, respectsBudgets: true } },
@@ -552,8 +552,8 @@ describe("what people hold back", () => {
 const ASKS = { "karpenter.sh/zero-downtime": "true" };
 const ASKS_NOT = { "karpenter.sh/zero-downtime": null };
 
-describe("what was not possible, in a cluster where nothing comes or goes,", () => {
-  it("is begun within seconds once a PodDisruptionBudget lets more pods go", async () => {
+describe("a disruption that was not possible, in a cluster where no object comes or goes,", () => {
+  it("begins within seconds once a PodDisruptionBudget allows more disruptions", async () => {
     const guard = {
       apiVersion: "policy/v1",
       kind: "PodDisruptionBudget",
@@ -580,11 +580,11 @@ describe("what was not possible, in a cluster where nothing comes or goes,", () 
   });
 
   it.each([
-    ["no longer asks", { metadata: { annotations: ASKS_NOT } }, ASKS, {}],
-    ["is paused, so that it is evicted as ever,", { spec: { paused: true } }, ASKS, {}],
-    ["is paused, where the pod asks itself,", { spec: { paused: true } }, {}, ASKS],
+    ["no longer has the annotation", { metadata: { annotations: ASKS_NOT } }, ASKS, {}],
+    ["is paused, and has the annotation", { spec: { paused: true } }, ASKS, {}],
+    ["is paused, and only the pod has the annotation", { spec: { paused: true } }, {}, ASKS],
   ])(
-    "is begun within seconds once the Deployment of a pod that was to move first %s",
+    "begins within seconds once the Deployment of a zero-downtime pod %s",
     async (_, change, annotations, ofPod) => {
       const world = await driftedNode({
         limits: { cpu: "4" },
@@ -604,7 +604,7 @@ describe("what was not possible, in a cluster where nothing comes or goes,", () 
     },
   );
 
-  it("is begun within seconds once the Deployment of a pod that a PodDisruptionBudget holds asks to be moved first", async () => {
+  it("begins within seconds once the Deployment of a pod held by a PodDisruptionBudget is zero-downtime", async () => {
     const world = await driftedNode({
       before: async ({ api }) => {
         await api.delete(POD, { name: "app", namespace: "default" });
@@ -637,7 +637,7 @@ describe("what was not possible, in a cluster where nothing comes or goes,", () 
   });
   it.each<[string, (world: FakeWorld) => unknown, (world: FakeWorld) => unknown]>([
     [
-      "the node that is to take its pods, which may not go itself, has come to rest",
+      "the receiving node, which may not go itself, is past consolidateAfter",
       ({ api, clock }) => {
         api.change(NODE_POOL, "default", { spec: { disruption: { consolidateAfter: "60s" } } });
         const at = toRfc3339(clock.now() + 65_000);
@@ -646,21 +646,21 @@ describe("what was not possible, in a cluster where nothing comes or goes,", () 
       () => {},
     ],
     [
-      "a person takes a taint off the node that is to take its pods",
+      "a person removes a taint from the receiving node",
       ({ api }) => api.change(NODE, "b", { spec: { taints: [MAINTENANCE] } }),
       ({ api }) => api.change(NODE, "b", { spec: { taints: [] } }),
     ],
     [
-      "a person opens the node that is to take its pods",
+      "a person uncordons the receiving node",
       ({ api }) => api.change(NODE, "b", { spec: { unschedulable: true } }),
       ({ api }) => api.change(NODE, "b", { spec: { unschedulable: null } }),
     ],
     [
-      "a pod of the node that is to take its pods was resized in place",
+      "a pod of the receiving node was resized in place",
       ({ api }) => api.change(POD, "default/held", asking("3")),
       ({ api }) => api.change(POD, "default/held", asking("500m")),
     ],
-  ])("is done within seconds once %s", async (_, before, after) => {
+  ])("consolidates within a minute once %s", async (_, before, after) => {
     const world = await driftedNode({
       drifted: false,
       before: async (one) => {

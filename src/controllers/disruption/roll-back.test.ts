@@ -24,8 +24,8 @@ const nodeClassRef = { group: "karpenter.test.sh", kind: "TestNodeClass", name: 
 const CLOSED = { key: "karpenter.sh/disrupted", effect: "NoSchedule" } as const;
 const WRITES = ["create", "update", "updateStatus", "patch", "delete", "evict", "bind"] as const;
 
-describe("a command that is taken back", () => {
-  it("leaves no node open whose claim goes, whichever write its process dies at", async () => {
+describe("a disruption command that is rolled back", () => {
+  it("deletes no NodeClaim of an untainted node, whichever write its process dies at", async () => {
     const whole = await killedAt(Number.POSITIVE_INFINITY, "nothing");
     expect(whole.openAtOnce).toEqual(["a", "b"]);
     const left: string[] = [];
@@ -41,7 +41,7 @@ describe("a command that is taken back", () => {
     expect(new Set(left)).toEqual(new Set(["", "a", "b", "a,b"]));
   });
 
-  it("is taken back wholly also where its replacement is ready before the last node is open", async () => {
+  it("untaints all its nodes even if its replacement is initialized before the last is untainted", async () => {
     const world = fakeWorld();
     await lateCommand(world, PAIR);
     const refused = refuseFor(world, 20_000, ["a"]);
@@ -54,7 +54,7 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
-  it("counts once, and for its pool once, however often its nodes cannot be opened", async () => {
+  it("counts one failure in the metric and the back-off, however often untainting its nodes fails", async () => {
     const world = fakeWorld();
     await lateCommand(world, [
       { nodes: ["a"], replacement: "r1" },
@@ -83,10 +83,13 @@ describe("a command that is taken back", () => {
   });
 
   it.each<[string, (world: FakeWorld) => unknown]>([
-    ["by the process that waits for it", () => {}],
-    ["by one that cannot go on with it", ({ api }) => api.delete(NODE_POOL, { name: "default" })],
+    ["by the process that waits for the replacement", () => {}],
+    [
+      "by a process that finds its NodePool deleted",
+      ({ api }) => api.delete(NODE_POOL, { name: "default" }),
+    ],
   ])(
-    "is no longer spoken of on a replacement that stays: nothing was moved, taken back %s",
+    "loses its annotations and moves on a replacement that stays, if rolled back %s",
     async (_, before) => {
       const world = fakeWorld();
       await lateCommand(world, PAIR);
@@ -105,7 +108,7 @@ describe("a command that is taken back", () => {
     },
   );
 
-  it("is still spoken of on its replacement while one of its nodes goes all the same: those pods come there", async () => {
+  it("keeps its annotation and moves on its replacement if one of its NodeClaims is being deleted", async () => {
     const world = fakeWorld();
     await lateCommand(world, PAIR);
     bearsMoves(world, "r", "for-r");
@@ -119,7 +122,7 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
-  it("continues after a restart though its pool is paused by then, where one of its nodes has gone already", async () => {
+  it("continues after a restart with its NodePool paused, if one of its NodeClaims is being deleted", async () => {
     const world = fakeWorld({ pauseDisruption: true });
     await lateCommand(world, PAIR, 60_000);
     isReady(world, "r");
@@ -130,7 +133,7 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
-  it("is taken back after a restart under which its pool is paused, where all of its nodes are there", async () => {
+  it("is rolled back after a restart with its NodePool paused, if all of its nodes exist", async () => {
     const world = fakeWorld({ pauseDisruption: true });
     await lateCommand(world, PAIR, 60_000);
     isReady(world, "r");
@@ -140,7 +143,7 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
-  it("counts as many failures as replacements have not come up", async () => {
+  it("counts one failure for each replacement that is not initialized", async () => {
     const world = fakeWorld();
     const queue = await running(world);
     for (const [name, ...more] of [["comes", said("Initialized")], ["late"]] as const)
@@ -157,7 +160,7 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
-  it("is given up in ten minutes if the machine's clock is set back by an hour", async () => {
+  it("fails after ten minutes if the clock is set back by an hour", async () => {
     const { world, failures } = await resumed(-5 * 60_000);
     world.clock.setBack(3_600_000);
     await world.clock.advance(4 * 60_000);
@@ -167,7 +170,7 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
-  it("has its ten minutes, and no more, where another process began it by a clock that is an hour ahead", async () => {
+  it("fails after ten minutes if another process started it with a clock an hour ahead", async () => {
     const { world, failures } = await resumed(60 * 60_000);
     await world.clock.advance(9 * 60_000);
     expect(failures()).toEqual([]);
@@ -176,7 +179,7 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
-  it("takes its replacement along after a restart also where its pool is gone", async () => {
+  it("deletes its replacement after a restart if its NodePool is gone", async () => {
     const world = fakeWorld();
     await lateCommand(world, PAIR);
     world.api.change(NODE_CLAIM, "r", { status: { conditions: [said("Launched")] } });
@@ -187,7 +190,7 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
-  it("takes its replacement along also where that cannot be deleted at once, and opens its nodes only then", async () => {
+  it("untaints its nodes only once its replacement could be deleted", async () => {
     const world = fakeWorld();
     await lateCommand(world, [...PAIR, { nodes: ["c"], replacement: "r2" }]);
     for (const name of ["r", "r2"])

@@ -20,7 +20,7 @@ const SOFT = { key: OTHERS_FIRST_TAINT_KEY, effect: "PreferNoSchedule" } as cons
 const nodeClassRef = { group: FAKE_NODE_CLASS.group, kind: FAKE_NODE_CLASS.kind, name: "default" };
 
 describe("pods that a command moves", () => {
-  it("leave for one node after the other, while kube-scheduler is to try the others last", async () => {
+  it("are evicted for one target node after the other, while a soft taint is on the other nodes", async () => {
     const { world, steering, first, second } = await leaving();
     expect([steering.mayLeave(first), steering.mayLeave(second)]).toEqual([true, true]);
     await steering.begin("c", "keepOffOthers");
@@ -39,7 +39,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("wait for a new pod that has no node yet, and for nothing longer than ten seconds", async () => {
+  it("wait for the earlier pod's successor to be bound, for ten seconds at most", async () => {
     const { world, steering, first, second } = await leaving();
     await steering.begin("c", "keepOffOthers");
     await moved(world, first, undefined);
@@ -52,7 +52,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("continue while a claim is launched, whatever that takes", async () => {
+  it("continue while a NodeClaim is not launched yet", async () => {
     const { world, steering, first, second } = await leaving();
     const unlaunched = { ...nodeClaim({ name: "slow", nodeClassRef }), status: {} };
     await world.api.create(NODE_CLAIM, unlaunched);
@@ -65,7 +65,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("wait no longer if the machine's clock is set back by an hour", async () => {
+  it("wait no longer if the clock is set back by an hour", async () => {
     const { world, steering, first, second } = await leaving();
     world.clock.setBack(3_600_000);
     await steering.begin("c", "keepOffOthers");
@@ -82,7 +82,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("wait no longer than a minute and a half, even if kube-scheduler cannot be told and the clock is set back by an hour", async () => {
+  it("wait at most 90 s, even if tainting fails and the clock is set back by an hour", async () => {
     const { world, steering, second } = await leaving();
     await steering.begin("c", "keepOffOthers");
     let answer: () => void = () => undefined;
@@ -101,7 +101,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("are not held again when the command is tried again", async () => {
+  it("are not held again when the command begins again", async () => {
     const { world, steering, second } = await leaving();
     await steering.begin("c", "keepOffOthers");
     await world.clock.advance(8_000);
@@ -111,7 +111,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("may go to nodes that are not ours, which bear no taint of ours", async () => {
+  it("may go to a node without NodeClaim, which gets no soft taint", async () => {
     const { world, steering, second } = await leaving();
     await world.api.delete(NODE_CLAIM, { name: "b" });
     await world.clock.settle();
@@ -121,7 +121,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("are evicted as usual if a target node does not exist", async () => {
+  it("are evicted without steering if a target node does not exist", async () => {
     const { world, steering, second } = await leaving();
     await world.api.delete(NODE, { name: "a" });
     await world.clock.settle();
@@ -131,7 +131,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("are not to fill a node that has come for another command meanwhile", async () => {
+  it("put the soft taint on a node that joins for another command meanwhile", async () => {
     const { world, steering, first } = await leaving();
     const theirs = pod({ name: "theirs", cpu: "1", nodeName: "full" });
     await steering.begin("c", "keepOffOthers");
@@ -148,7 +148,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("have the node of a command that has not begun marked once, however many go before it", async () => {
+  it("have the target node of a waiting command tainted once, however many commands begin before it", async () => {
     const { world, steering, first, second } = await leaving();
     const { patch } = world.kube;
     let writes = 0;
@@ -170,7 +170,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("that drift moves go to one planned node after the other, and to others as they like", async () => {
+  it("moved for drift: only the other target node gets the soft taint", async () => {
     const { world, steering, second } = await leaving();
     await steering.begin("c", "amongPlanned");
     expect(putLast(world)).toEqual(["b"]);
@@ -178,7 +178,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("that drift moves to one node only go as usual", async () => {
+  it("moved for drift to one target node: no node gets the soft taint", async () => {
     const { world, steering, first } = await leaving();
     steering.plan("one", planned("a", first));
     await steering.begin("one", "amongPlanned");
@@ -187,7 +187,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("have no other node marked while nobody is on the way", async () => {
+  it("add the soft taint to no further node while no command has begun", async () => {
     const { world, steering, first, second } = await leaving();
     steering.plan("waits", planned("roomy", pod({ name: "theirs", nodeName: "full" })));
     await goneThrough({ world, steering, first, second });
@@ -197,7 +197,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("have a hundred nodes of commands that have not begun marked at the most", async () => {
+  it("add the soft taint to at most 100 target nodes of waiting commands", async () => {
     const { world, steering } = await leaving();
     for (let i = 0; i < 120; i++) {
       const name = `late-${i}`;
@@ -211,7 +211,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("that drift moves to one node only find it without the mark that it bore while they waited", async () => {
+  it("moved for drift to one target node: its soft taint goes when their command begins", async () => {
     const { world, steering, first, second } = await leaving();
     const theirs = pod({ name: "theirs", cpu: "1", nodeName: "full" });
     steering.plan("waits", planned("roomy", theirs));
@@ -222,7 +222,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("have no place any more once the command came to nothing", async () => {
+  it("have no planned node once the command is forgotten", async () => {
     const { world, steering, second } = await leaving();
     expect(steering.hasPlace(second)).toBe(true);
     steering.forget("c");
@@ -231,8 +231,8 @@ describe("pods that a command moves", () => {
   });
 });
 
-describe("a taint that nobody wants any more", () => {
-  it("is taken away at the start: another process left it", async () => {
+describe("a soft taint that no command needs", () => {
+  it("is removed at the start, if another process left it", async () => {
     const world = fakeWorld();
     await world.api.create(NODE, node({ name: "a", taints: [SOFT] }));
     await world.run(stateNode(world), createSteering(world).controller);
@@ -241,7 +241,7 @@ describe("a taint that nobody wants any more", () => {
     await world.stop();
   });
 
-  it("is tried again after some seconds where the API refuses", async () => {
+  it("is removed some seconds later if the API server refuses at first", async () => {
     const world = fakeWorld();
     await world.api.create(NODE, node({ name: "a", taints: [SOFT] }));
     const { patch } = world.kube;
@@ -259,7 +259,7 @@ describe("a taint that nobody wants any more", () => {
     await world.stop();
   });
 
-  it("is taken away where a node comes with it while pods are on their way", async () => {
+  it("is removed from a Node that is created with it while a command runs", async () => {
     const { world, steering } = await leaving();
     await steering.begin("c", "keepOffOthers");
     await world.api.create(NODE, node({ name: "comes", taints: [SOFT] }));
@@ -268,7 +268,7 @@ describe("a taint that nobody wants any more", () => {
     await world.stop();
   });
 
-  it("is taken away also when it comes late", async () => {
+  it("is removed also if it is added after the start", async () => {
     const world = fakeWorld();
     await world.api.create(NODE, node({ name: "a" }));
     await world.run(stateNode(world), createSteering(world).controller);

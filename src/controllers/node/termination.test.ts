@@ -35,7 +35,7 @@ const onNode = (name: string, options: Parameters<typeof pod>[0] = {}) =>
 const podsLeft = (world: FakeWorld) => world.api.all(POD).map(({ metadata }) => metadata.name);
 
 describe("the end of a node", () => {
-  it("deletes pods that nothing may evict once the grace period of the claim is nearly over", async () => {
+  it("deletes pods that may not be evicted in time before the NodeClaim's terminationGracePeriod ends", async () => {
     const world = await joined("2m");
     const spec = { terminationGracePeriodSeconds: 30 };
     const annotations = { "karpenter.sh/do-not-disrupt": "true" };
@@ -56,7 +56,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("asks again for a guarded pod after 0.1 s, then after twice as long each time, and every 10 s in the end", async () => {
+  it("retries an eviction that a PodDisruptionBudget blocks after 0.1 s, doubling up to every 10 s", async () => {
     const world = await joined();
     await world.api.create(POD, onNode("guarded"));
     await world.api.create(POD, onNode("other"));
@@ -80,7 +80,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("evicts again every 10 s a pod whose eviction is accepted and which stays, and says so", async () => {
+  it("evicts a pod again every 10 s if its eviction is accepted and it stays, with an event", async () => {
     const world = await joined();
     await world.api.create(POD, onNode("kept"));
     const { evict } = world.kube;
@@ -106,7 +106,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("asks once for the end of a pod whose kubelet does not answer, and counts it once", async () => {
+  it("deletes a pod whose kubelet does not respond once, and counts it as drained once", async () => {
     const world = await joined("1m");
     await world.api.create(POD, onNode("stuck", { spec: { terminationGracePeriodSeconds: 90 } }));
     const remove = world.kube.delete;
@@ -138,7 +138,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("holds pods back whose turn it is not, save where the cloud takes the machine away", async () => {
+  it("does not evict pods whose turn it is not, unless the cloud takes the instance back", async () => {
     const world = fakeWorld();
     const labels = { "karpenter.test.sh/testnodeclass": "default" };
     const claim = nodeClaim({ name: "a" });
@@ -159,7 +159,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("holds a drained node for its few seconds only, if the machine's clock is set back by an hour", async () => {
+  it("deletes a drained Node after its few seconds, even if the clock is set back by an hour", async () => {
     const world = await joined();
     await world.api.delete(NODE_CLAIM, { name: "a" });
     await world.clock.advance(2_000);
@@ -173,7 +173,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("holds a drained node for no less than its few seconds, where the machine's clock is set right by some meanwhile", async () => {
+  it("keeps a drained Node for its few seconds, even if the clock is set back by four seconds", async () => {
     const world = await joined();
     await world.api.delete(NODE_CLAIM, { name: "a" });
     await world.clock.advance(2_000);
@@ -186,7 +186,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("waits for volumes to be detached before the instance ends", async () => {
+  it("waits until VolumeAttachments are gone before it ends the instance", async () => {
     const world = await joined();
     await world.api.create(VOLUME_ATTACHMENT, {
       metadata: { name: "va" },
@@ -207,7 +207,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("says on the node and its claim that the cloud will not end the instance, and keeps asking", async () => {
+  it("publishes FailedTermination on Node and NodeClaim if ending the instance fails, and retries", async () => {
     const world = await joined();
     const end = world.cloud.delete.bind(world.cloud);
     world.cloud.delete = () => Promise.reject(new Error("terminating is not authorized"));
@@ -225,7 +225,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("writes down together what has come to an end together", async () => {
+  it("writes Drained, VolumesDetached and InstanceTerminating in one status patch", async () => {
     const world = await joined();
     await world.api.delete(NODE_CLAIM, { name: "a" });
     await world.clock.advance(4_000);
@@ -243,7 +243,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("counts a node as drained once, also where that could not be written down at first", async () => {
+  it("counts a Node as drained once, even if the first status patch fails", async () => {
     const world = await joined();
     await world.api.delete(NODE_CLAIM, { name: "a" });
     await world.clock.advance(4_000);
@@ -263,7 +263,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  describe("while the mirror does not know of a pod that runs there", () => {
+  describe("with a pod that the informer lacks", () => {
     /**
      * Makes the server list these pods, which the watch has not delivered. While `guard.isUp`, no pod may be evicted.
      */
@@ -286,7 +286,7 @@ describe("the end of a node", () => {
     }
     const later = onNode("later");
 
-    it("evicts it all the same, as soon as what guards it allows that", async () => {
+    it("evicts that pod as soon as its PodDisruptionBudget allows it", async () => {
       const world = await joined();
       const unseen = [later];
       const guard = { isUp: true };
@@ -304,7 +304,7 @@ describe("the end of a node", () => {
       await world.stop();
     });
 
-    it("lets it wait for its turn as others do", async () => {
+    it("evicts that pod only when its turn comes", async () => {
       const world = fakeWorld();
       const labels = { "karpenter.test.sh/testnodeclass": "default" };
       const finalizers = ["karpenter.sh/termination"];
@@ -325,7 +325,7 @@ describe("the end of a node", () => {
       await world.stop();
     });
 
-    it("waits for it, and evicts it once it is heard of", async () => {
+    it("keeps the instance, and evicts that pod once the informer has it", async () => {
       const world = await joined();
       const unseen = [later];
       withUnseen(world, unseen);
@@ -345,7 +345,7 @@ describe("the end of a node", () => {
       await world.stop();
     });
 
-    it("waits no longer than the claim gives, and not for pods that stay on a node to its end", async () => {
+    it("waits until terminationGracePeriod at most, and not for pods that tolerate the disruption taint", async () => {
       // The deadline lies between two reconciles.
       const world = await joined("2m2s");
       withUnseen(world, [later]);
@@ -365,7 +365,7 @@ describe("the end of a node", () => {
     });
   });
 
-  it("lets go at once of a node whose instance is gone already", async () => {
+  it("deletes a Node at once, without evicting its pods, if its instance is gone", async () => {
     const world = await joined();
     await world.api.create(POD, onNode("stuck"));
     world.cloud.instances.clear();
@@ -379,7 +379,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("leaves nodes that are not ours alone", async () => {
+  it("does not taint a deleted Node without NodeClaim", async () => {
     const world = await joined();
     await world.api.create(NODE, { metadata: { name: "theirs", finalizers: ["x/y"] } });
     await world.api.delete(NODE, { name: "theirs" });

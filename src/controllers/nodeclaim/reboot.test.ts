@@ -88,8 +88,8 @@ const told = (world: FakeWorld) => world.published.map(({ reason }) => reason);
 const others = (world: FakeWorld) =>
   world.api.all(NODE_CLAIM).filter(({ metadata }) => metadata.name !== "a");
 
-describe("a reboot", () => {
-  it("closes and drains the node, asks the cloud once, and opens it with its next boot", async () => {
+describe("a reboot of an unhealthy node", () => {
+  it("taints and drains the Node, reboots the instance once, and untaints the Node at its next boot ID", async () => {
     const world = await oneNode();
     report(world, "one", "False");
     await world.clock.advance(62_000);
@@ -136,7 +136,7 @@ describe("a reboot", () => {
     await world.stop();
   });
 
-  it("takes a pod along that may not be evicted, when the time of the drain is over", async () => {
+  it("happens after its termination grace period, though a do-not-disrupt pod is still there", async () => {
     const world = await oneNode({ podAnnotations: { "karpenter.sh/do-not-disrupt": "true" } });
     report(world, "one", "False");
     await world.clock.advance(75_000 + MINUTE_MS);
@@ -164,7 +164,7 @@ describe("a reboot", () => {
         }),
     ],
     ["is held by the brake", brakeOn],
-  ])("is not done where the node %s while it is drained: it opens again", async (_, happens) => {
+  ])("is not done where the Node %s during the drain: it is untainted", async (_, happens) => {
     const world = await oneNode(guarded);
     report(world, "one", "False");
     await world.clock.advance(75_000);
@@ -178,7 +178,7 @@ describe("a reboot", () => {
     await world.stop();
   });
 
-  it("goes on where the condition clears during the drain, as upstream's suite asks", async () => {
+  it("happens though the unhealthy condition clears during the drain, as upstream's suite asks", async () => {
     const world = await oneNode(guarded);
     report(world, "one", "False");
     await world.clock.advance(75_000);
@@ -189,7 +189,7 @@ describe("a reboot", () => {
     await world.stop();
   });
 
-  it("is not asked for while the brake is on, and counts against it once", async () => {
+  it("is not requested while the brake is on, and counts once for the brake", async () => {
     const held = await oneNode();
     brakeOn(held);
     report(held, "one", "False");
@@ -224,7 +224,7 @@ describe("a reboot", () => {
     await world.stop();
   });
 
-  it("replaces a node at once if the cloud will never reboot it, and asks again if it may", async () => {
+  it("deletes the NodeClaim if the cloud refuses the reboot for good, and retries other errors", async () => {
     const refused = await oneNode();
     refused.cloud.endsAfter = 1_000_000;
     refused.cloud.rebootRefusals.push(new RebootRefusedError("grant ec2:RebootInstances"));
@@ -244,24 +244,27 @@ describe("a reboot", () => {
   });
 
   it.each([
-    ["has been asked for", 65_000],
-    ["was taken by the cloud", 85_000],
-  ])("that %s ends no node that is there, even if no mirror has it", async (_, afterMs) => {
-    const world = await oneNode();
-    report(world, "one", "False");
-    await world.clock.advance(afterMs);
-    await world.stop();
-    const next = fakeWorld({ gates: { nodeRepair: true } }, world);
-    unseenByMirrors(next, NODE, "a");
-    await next.run(...allControllers(next));
-    report(next, "two", "True");
-    await next.clock.advance(40 * MINUTE_MS);
-    expect(claimOf(next).metadata.deletionTimestamp).toBeUndefined();
-    expect(next.cloud.instances.size).toBe(1);
-    await next.stop();
-  });
+    ["has been requested", 65_000],
+    ["was accepted by the cloud", 85_000],
+  ])(
+    "that %s deletes no NodeClaim whose Node exists, even if the informer lacks it",
+    async (_, afterMs) => {
+      const world = await oneNode();
+      report(world, "one", "False");
+      await world.clock.advance(afterMs);
+      await world.stop();
+      const next = fakeWorld({ gates: { nodeRepair: true } }, world);
+      unseenByMirrors(next, NODE, "a");
+      await next.run(...allControllers(next));
+      report(next, "two", "True");
+      await next.clock.advance(40 * MINUTE_MS);
+      expect(claimOf(next).metadata.deletionTimestamp).toBeUndefined();
+      expect(next.cloud.instances.size).toBe(1);
+      await next.stop();
+    },
+  );
 
-  it("continues after a restart, and is no leftover of a command", async () => {
+  it("continues and succeeds after a restart of the controller", async () => {
     const world = await oneNode();
     report(world, "one", "False");
     await world.clock.advance(85_000);

@@ -93,10 +93,10 @@ const bookmark = (version: number): WatchEvent<Node> => ({
   object: node("", version),
 });
 
-describe("a list that is older than what was seen before", () => {
+describe("an informer's list that is older than an event before it", () => {
   const gone = () => new KubeError(410, { code: 410, reason: "Expired" }, "watching");
 
-  it("proves nothing until the server has caught up", async () => {
+  it(`makes the view "unproven" until the server's version has caught up`, async () => {
     const server = scripted(
       [[node("a", 5)], [node("a", 8)]],
       [[added("b", 20), gone()], [bookmark(19)], [bookmark(20)]],
@@ -117,7 +117,7 @@ describe("a list that is older than what was seen before", () => {
     stop();
   });
 
-  it("is asked for when a silent server's store was set back, and not otherwise", async () => {
+  it("is requested when the server's version on a silent watch went back, and not otherwise", async () => {
     let version = 8;
     const asked: string[] = [];
     const client = {
@@ -139,7 +139,7 @@ describe("a list that is older than what was seen before", () => {
     stop();
   });
 
-  it("is asked for by the selector of the watch: there may be a right to one object only", async () => {
+  it("is checked for with the field selector of the watch", async () => {
     const asked: (string | undefined)[] = [];
     const client = {
       list: async (_: unknown, { fieldSelector }: { fieldSelector?: string }) => {
@@ -156,8 +156,8 @@ describe("a list that is older than what was seen before", () => {
   });
 });
 
-describe("list and watch", () => {
-  it("resumes where a watch ended, without listing again; bookmarks move that place", async () => {
+describe("the list and watch of an informer", () => {
+  it("resumes a watch from its last event or bookmark, without listing again", async () => {
     const server = scripted([[node("a", 5)]], [[added("b", 7), bookmark(20)], []]);
     const { clock, seen, stop } = follow(server);
     await clock.settle();
@@ -169,7 +169,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("resumes after a broken connection with a backoff that grows", async () => {
+  it("resumes a watch after a broken connection, with a growing backoff", async () => {
     const cut = [new ConnectionError("reset")];
     const server = scripted([[node("a", 5)]], [cut, cut, cut]);
     const { clock, stop } = follow(server);
@@ -187,7 +187,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("lists again when the version is gone, whether the answer or the stream says so", async () => {
+  it("lists again when the version has expired, whether the response or an ERROR event says so", async () => {
     const gone = new KubeError(410, { code: 410, reason: "Expired" }, "watching");
     const told = {
       type: "ERROR",
@@ -204,7 +204,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("lists at once when the version is gone after other failures, and waits when it is gone again and again", async () => {
+  it("lists at once when the version has expired after other failures, and waits when it expires again", async () => {
     const away = new ConnectionError("refused");
     const gone = new KubeError(410, { code: 410, reason: "Expired" }, "watching");
     const watches = [[away], [away], [away], [gone], [gone], [gone]];
@@ -219,7 +219,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("takes a kind that is not served for empty and looks again later", async () => {
+  it("treats a kind that is not served as empty, and lists it again after 30 seconds", async () => {
     const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
     const server = scripted([unserved, [node("a", 5)]], []);
     const { clock, seen, stop } = follow(server);
@@ -230,7 +230,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("looks seldom for a kind whose group is there without it, and at once when another is installed", async () => {
+  it("lists a kind missing from a served group every 5 minutes, and soon after lookAgain()", async () => {
     const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
     const server = scripted([unserved], []);
     const { clock, loop, stop } = follow(server, { groupIsServed: () => true });
@@ -243,7 +243,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  describe("a kind that is not served any more", () => {
+  describe("a kind that is no longer served", () => {
     const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
     const away = new ConnectionError("refused");
     const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "getting");
@@ -266,7 +266,7 @@ describe("list and watch", () => {
       return follow({ ...server, client }, { kind: CUSTOM });
     }
 
-    it("keeps what was listed while its definition is stored, or cannot be read, or the kind is built in", async () => {
+    it("keeps its objects while its CustomResourceDefinition exists or is unreadable, or if it is built in", async () => {
       for (const definition of [{ metadata: { name: "widgets.example.com" } }, forbidden, away]) {
         const { clock, seen, states, told, stop } = followCustom(
           [[node("a", 5)], unserved],
@@ -291,7 +291,7 @@ describe("list and watch", () => {
       stop();
     });
 
-    it("is taken for empty once its definition is proven gone", async () => {
+    it("counts as empty once its CustomResourceDefinition is proven gone", async () => {
       const { clock, seen, states, stop } = followCustom(
         [[node("a", 5)], unserved],
         [[unserved]],
@@ -303,7 +303,7 @@ describe("list and watch", () => {
       stop();
     });
 
-    it("has nothing to be kept any more once its definition was gone", async () => {
+    it("stays empty, unproven, when its CustomResourceDefinition was gone and then cannot be read", async () => {
       const server = scripted([[node("a", 5)], unserved], [[unserved]]);
       const definitions = [gone, forbidden];
       const get = async () => Promise.reject(definitions.shift() ?? forbidden);
@@ -316,10 +316,10 @@ describe("list and watch", () => {
     });
 
     it.each([
-      ["is installed again and not served yet", unserved, { metadata: {} }],
-      ["may not be read", forbidden, undefined],
-      ["the server fails", new KubeError(500, { code: 500 }, "listing"), undefined],
-    ])("proves no longer that there is none once %s", async (_, answer, definition) => {
+      ["its definition is installed again and not served yet", unserved, { metadata: {} }],
+      ["it may not be listed", forbidden, undefined],
+      ["listing it fails", new KubeError(500, { code: 500 }, "listing"), undefined],
+    ])(`is "behind", no longer "current", once %s`, async (_, answer, definition) => {
       const server = scripted([unserved, answer], []);
       const definitions: unknown[] = [gone, definition];
       const get = async () => {
@@ -337,7 +337,7 @@ describe("list and watch", () => {
       stop();
     });
 
-    it("is waited for at the start if it is installed; empty but unproven if nobody can tell", async () => {
+    it("is awaited at the start if its definition exists; is empty but unproven if that is unreadable", async () => {
       const there = followCustom([unserved, unserved, [node("a", 5)]], [], { metadata: {} });
       await there.clock.advance(500);
       expect(there.seen).toEqual([]);
@@ -352,7 +352,7 @@ describe("list and watch", () => {
     });
   });
 
-  it("waits for the right to read a kind, says how to give it, and keeps what it knows", async () => {
+  it("waits when listing is forbidden, logs which rights to grant, and keeps its objects", async () => {
     const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
     const server = scripted([forbidden, [node("a", 5)]], [[forbidden]]);
     const { clock, seen, states, told, stop } = follow(server);
@@ -367,7 +367,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("continues without a kind that it need not read, and asks again later", async () => {
+  it("treats an optional kind that it may not list as empty, and lists it again later", async () => {
     const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
     const server = scripted([forbidden, forbidden, [node("a", 5)]], []);
     const { clock, seen, told, stop } = follow(server, { optional: true });
@@ -379,7 +379,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("keeps what it listed of such a kind when the right is taken away, as the last that was seen", async () => {
+  it(`keeps the objects of an optional kind, as "behind", when listing it becomes forbidden`, async () => {
     const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
     const expired = new KubeError(410, { code: 410, reason: "Expired" }, "watching");
     const server = scripted([[node("a", 5)], forbidden], []);
@@ -392,7 +392,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("takes a stream without even a bookmark for dead, and resumes where it was", async () => {
+  it("closes a watch without events or bookmarks for 75 s, and resumes from its version", async () => {
     const server = scripted([[node("a", 5)]], []);
     const { clock, states, stop } = follow(server);
     await clock.advance(74_000);
@@ -403,7 +403,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("is behind a silent stream, also where that cannot be closed", async () => {
+  it(`is "behind" after 75 s of a silent watch, even if the watch cannot be closed`, async () => {
     const server = scripted([[node("a", 5)]], []);
     const stuck = { ...play(undefined), close: () => undefined };
     const client = { ...server.client, watch: async () => stuck } as unknown as KubeClient;
@@ -415,7 +415,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("continues if a handler of a list fails, whether the kind is served or not, and says so", async () => {
+  it("continues and logs an error if a list handler fails, whether the kind is served or not", async () => {
     const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
     const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
     for (const answer of [unserved, forbidden, [node("b", 3)]]) {
@@ -438,7 +438,7 @@ describe("list and watch", () => {
     }
   });
 
-  it("continues with the next event if a handler of one fails", async () => {
+  it("continues with the next event if an event handler fails", async () => {
     const server = scripted([[node("a", 5)]], [[added("b", 7), added("c", 8)]]);
     const taken: string[] = [];
     const errors: string[] = [];
@@ -459,7 +459,7 @@ describe("list and watch", () => {
   it.each([
     ["list", [node("a", 5)]],
     ["refusal", new KubeError(403, { code: 403, reason: "Forbidden" }, "listing")],
-  ])("says nothing of a %s that comes once it is closed", async (_, answer) => {
+  ])("ignores a %s that arrives after close", async (_, answer) => {
     const server = scripted([answer], []);
     const { list } = server.client;
     let arrive = (): void => undefined;
@@ -479,7 +479,7 @@ describe("list and watch", () => {
     expect({ seen, states, told }).toEqual({ seen: [], states: [], told: [] });
   });
 
-  it("waits for nothing once it is closed while something is taken in", async () => {
+  it("starts no timer if it is closed while a list handler runs", async () => {
     const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
     for (const answer of [unserved, [node("a", 5)]]) {
       const server = scripted([answer], []);
@@ -512,7 +512,7 @@ describe("list and watch", () => {
     }
   });
 
-  it("ends when told to, also in the middle of a wait", async () => {
+  it("lists no more after close, even if closed during a backoff", async () => {
     const server = scripted([new ConnectionError("refused")], []);
     const { clock, stop } = follow(server);
     await clock.settle();
@@ -523,7 +523,7 @@ describe("list and watch", () => {
 });
 
 describe("mirrors", () => {
-  it("tell everybody of a change, and whoever made it that it is made, even if one of them fails", async () => {
+  it("pass a change to every listener, and the result to its writer, even if one listener fails", async () => {
     const clock = new VirtualClock();
     const errors: string[] = [];
     const log: Logger = {
@@ -548,7 +548,7 @@ describe("mirrors", () => {
     mirrors.close();
   });
 
-  it("try at once, when one of them gets through to a server that was away", async () => {
+  it("all list at once when one of them reaches a server that was away", async () => {
     const cut = new ConnectionError("refused");
     const server = scripted([cut, cut, cut, cut, cut, cut, cut, cut, []], []);
     const clock = new VirtualClock();
@@ -562,7 +562,7 @@ describe("mirrors", () => {
     mirrors.close();
   });
 
-  it("ask a server again soon that is back, but not ready for their kind yet", async () => {
+  it("retry soon when the server is back but answers 429 for their kind", async () => {
     const clock = new VirtualClock();
     let nodesAnswer: Error | undefined = new ConnectionError("refused");
     let podsAnswer: Error | undefined = nodesAnswer;
@@ -589,7 +589,7 @@ describe("mirrors", () => {
 });
 
 describe("manager", () => {
-  it("decides nothing while a vital watch is broken, and continues by itself", async () => {
+  it("reconciles nothing while a vital watch is broken, and continues when it is current again", async () => {
     const cut = [new ConnectionError("reset")];
     const server = scripted([[node("a", 5)]], [cut, cut, cut]);
     const clock = new VirtualClock();
@@ -623,7 +623,7 @@ describe("manager", () => {
     mirrors.close();
   });
 
-  it("lets no controller work before every mirror has its first list", async () => {
+  it("runs no controller before every informer has its first list", async () => {
     const server = scripted([new ConnectionError("not yet"), [node("a", 5)]], []);
     const clock = new VirtualClock();
     const deps = { clock, random: new Random(1), log: SILENT };

@@ -100,7 +100,7 @@ const claimOf = (world: FakeWorld): NodeClaim =>
 const statusOf = (world: FakeWorld, type: string): string =>
   `${condition(claimOf(world), type)?.status} ${condition(claimOf(world), type)?.reason}`;
 
-describe("a claim whose pods claim devices", () => {
+describe("a NodeClaim whose pods have ResourceClaims", () => {
   const annotations = { "karpenter.sh/requested-dra-drivers": DRIVER };
   const claim = {
     ...CLAIM,
@@ -117,7 +117,7 @@ describe("a claim whose pods claim devices", () => {
     return world;
   };
 
-  it("is initialized when the driver has published a complete pool, which wakes it", async () => {
+  it("is initialized once the DRA driver has published a complete pool of ResourceSlices", async () => {
     const world = await begun({ compileSelector: compileDeviceSelector });
     expect(statusOf(world, "Initialized")).toBe("Unknown DRADriverPoolsNotPublished");
     await world.api.create(RESOURCE_SLICE, slice("n", gpus(1), { nodeName: "node-default-abcde" }));
@@ -125,13 +125,13 @@ describe("a claim whose pods claim devices", () => {
     expect(statusOf(world, "Initialized")).toBe("True Initialized");
   });
 
-  it("does not wait where claims are ignored", async () => {
+  it("is initialized without ResourceSlices where ResourceClaims are ignored", async () => {
     expect(statusOf(await begun({}), "Initialized")).toBe("True Initialized");
   });
 });
 
-describe("the life of a claim", () => {
-  it("launches, registers the node that joins and initializes it once it has started up", async () => {
+describe("the lifecycle of a NodeClaim", () => {
+  it("launches, registers the Node that joins, and initializes it once its startup taints are gone", async () => {
     const world = await start();
     expect(claimOf(world).status?.providerID).toBe("fake:///default-abcde");
     expect(statusOf(world, "Launched")).toBe("True Launched");
@@ -171,7 +171,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("registers a node once the cloud has told where it runs, with the labels that say so", async () => {
+  it("registers a Node once the cloud gives its placement group partition, and labels it with that", async () => {
     const world = fakeWorld();
     const key = "karpenter.k8s.aws/placement-group-partition";
     let labels: object | undefined;
@@ -193,7 +193,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("gives a claim up when the cloud is out of capacity, so that its pods are planned again", async () => {
+  it("deletes a NodeClaim for which the cloud has insufficient capacity", async () => {
     const world = fakeWorld();
     world.cloud.refusals.push(new InsufficientCapacityError("no c-4x in zone-a"));
     await world.run(lifecycle(world, createRegistrationTracker()));
@@ -204,7 +204,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("says in the Launched condition why a launch fails, and tries again", async () => {
+  it("writes why a launch fails in the Launched condition, and tries again", async () => {
     const world = fakeWorld();
     const refusal = new CreateError("boom", { reason: "NoSubnets", message: "none matched" });
     // Storing the reason causes one reconcile at once; the next failure is retried only after a delay.
@@ -219,7 +219,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("tries again no sooner where the cloud words the same failure otherwise each time", async () => {
+  it("tries a failed launch again no sooner when the cloud's error message differs each time", async () => {
     const world = fakeWorld();
     const refusal = (n: number) =>
       new CreateError("boom", { reason: "LaunchFailed", message: `request ${n} failed` });
@@ -232,7 +232,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("never launches twice when the status could not be stored", async () => {
+  it("launches one instance only when writing the NodeClaim's status fails", async () => {
     const world = fakeWorld();
     await world.run(lifecycle(world, createRegistrationTracker()));
     const patch = world.api.patch;
@@ -252,7 +252,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("loses races for a Node that comes with the launch, and is brought back by each change of it", async () => {
+  it("after write conflicts on a Node that joins during the launch, tries again at each change of it", async () => {
     const world = fakeWorld();
     const create = world.cloud.create;
     Object.assign(world.cloud, {
@@ -289,7 +289,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("is reconciled again soon after each write conflict, even if nothing changes", async () => {
+  it("is reconciled again soon after each write conflict, even if no object changes", async () => {
     const world = await start();
     const patch = world.api.patch;
     let lost = 0;
@@ -307,7 +307,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("does not give a claim up whose Node has joined and is not seen yet", async () => {
+  it("does not delete a NodeClaim whose Node has joined and is not seen yet by the informer", async () => {
     const world = await start();
     const { list } = world.kube;
     const providerID = claimOf(world).status?.providerID;
@@ -326,7 +326,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("does not give a claim up whose Node cannot be written while pods run there", async () => {
+  it("does not delete a NodeClaim whose Node cannot be patched while pods run there", async () => {
     const world = await start();
     const { list, patch } = world.kube;
     Object.assign(world.kube, {
@@ -345,7 +345,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("gives a claim up in time whose Node cannot be written", async () => {
+  it("deletes a NodeClaim after the registration timeout if its Node cannot be patched", async () => {
     const world = await start();
     const patch = world.api.patch;
     Object.assign(world.kube, {
@@ -363,7 +363,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("tells of all that fails, and a lost race does not pass for it", async () => {
+  it("logs a failed deletion besides a write conflict, and retries it after the longer delay", async () => {
     const world = await start();
     const patch = world.api.patch;
     Object.assign(world.kube, {
@@ -390,7 +390,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("tells of a failed step together with a claim that could not be stored", async () => {
+  it("logs a failed launch together with the failed patch of the NodeClaim", async () => {
     const world = fakeWorld();
     world.cloud.refusals.push(new CreateError("boom", { reason: "NoSubnets", message: "none" }));
     await world.run(lifecycle(world, createRegistrationTracker()));
@@ -410,7 +410,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("tells all that is so, even if the pool cannot be told that its node joined", async () => {
+  it("logs the launch, registration and initialization, even if the NodePool's status cannot be patched", async () => {
     const world = await startOwned();
     await world.join(claimOf(world));
     await world.clock.advance(5_000);
@@ -425,7 +425,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("gives a claim up once, even if its pool cannot be told", async () => {
+  it("counts the registration timeout once, even if the NodePool's status cannot be patched", async () => {
     const tracker = createRegistrationTracker();
     tracker.record(POOL_UID, false);
     const world = await startOwned(tracker);
@@ -450,7 +450,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("gives a claim up that is refused again and again, five minutes after it was made", async () => {
+  it("deletes a NodeClaim whose launch fails for five minutes", async () => {
     const world = fakeWorld();
     const refusal = new CreateError("boom", { reason: "NoSubnets", message: "none matched" });
     world.cloud.refusals.push(...Array.from({ length: 100 }, () => refusal));
@@ -472,7 +472,7 @@ describe("the life of a claim", () => {
     ["never", []],
     ["a quarter of an hour later", ["info ended an instance that was launched too late"]],
   ])(
-    "gives a claim up that the cloud answers %s, and ends what it is told of",
+    "deletes an unlaunched NodeClaim after 5 minutes if the cloud answers %s, and ends a late instance",
     async (when, told) => {
       const world = fakeWorld();
       const create = world.cloud.create;
@@ -503,38 +503,41 @@ describe("the life of a claim", () => {
   );
 
   it.each([
-    ["is there, though the mirror has lost it", 1, "True Launched"],
+    ["exists, though the informer has lost it", 1, "True Launched"],
     ["cannot be read", 1, undefined],
     ["is gone", 0, undefined],
-  ])("asks the API before it ends an instance whose claim %s", async (how, instances, launched) => {
-    const world = fakeWorld();
-    const answer = answerLate(world);
-    await world.run(lifecycle(world, createRegistrationTracker()));
-    await world.api.create(NODE_CLAIM, CLAIM);
-    await world.clock.settle();
-    const claim = claimOf(world);
-    if (launched === undefined) world.api.vanish(NODE_CLAIM as Kind, "default-abcde");
-    else
-      (world.mirrors.of(NODE_CLAIM) as Informer<NodeClaim>).take({
-        type: "DELETED",
-        object: claim,
-      });
-    if (how === "cannot be read")
-      Object.assign(world.kube, {
-        get: async () => {
-          throw new KubeError(503, undefined, "away");
-        },
-      });
-    await world.clock.settle();
-    answer();
-    await world.clock.advance(1_000);
-    // nodeclaim.garbagecollection terminates an instance without a claim.
-    expect(world.cloud.instances.size).toBe(instances);
-    if (launched !== undefined) expect(statusOf(world, "Launched")).toBe(launched);
-    await world.stop();
-  });
+  ])(
+    "before it ends an instance, gets its NodeClaim from the API server, where the claim %s",
+    async (how, instances, launched) => {
+      const world = fakeWorld();
+      const answer = answerLate(world);
+      await world.run(lifecycle(world, createRegistrationTracker()));
+      await world.api.create(NODE_CLAIM, CLAIM);
+      await world.clock.settle();
+      const claim = claimOf(world);
+      if (launched === undefined) world.api.vanish(NODE_CLAIM as Kind, "default-abcde");
+      else
+        (world.mirrors.of(NODE_CLAIM) as Informer<NodeClaim>).take({
+          type: "DELETED",
+          object: claim,
+        });
+      if (how === "cannot be read")
+        Object.assign(world.kube, {
+          get: async () => {
+            throw new KubeError(503, undefined, "away");
+          },
+        });
+      await world.clock.settle();
+      answer();
+      await world.clock.advance(1_000);
+      // nodeclaim.garbagecollection terminates an instance without a claim.
+      expect(world.cloud.instances.size).toBe(instances);
+      if (launched !== undefined) expect(statusOf(world, "Launched")).toBe(launched);
+      await world.stop();
+    },
+  );
 
-  it("ends no instance before its Node is gone, even if it has never seen that Node", async () => {
+  it("ends no instance before its Node is gone, even if the informer does not have that Node", async () => {
     const world = await start();
     await world.join(claimOf(world));
     await world.clock.advance(5_000);
@@ -564,7 +567,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("gives nobody an instance that it has ended: a claim that lost our finalizer meanwhile gets another", async () => {
+  it("launches another instance for a NodeClaim that lost our finalizer during its launch", async () => {
     const world = fakeWorld();
     const answer = answerLate(world);
     await world.run(lifecycle(world, createRegistrationTracker()));
@@ -583,7 +586,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("makes no hot loop with a program that takes our finalizer off as soon as it sees it", async () => {
+  it("adds its finalizer at most 15 times in ten minutes if another program removes it each time", async () => {
     const world = fakeWorld();
     let taken = 0;
     const { patch } = world.kube;
@@ -604,7 +607,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("ends what the cloud answers while a claim that was given up is let go of", async () => {
+  it("ends an instance that the cloud returns while the finalizer of a late NodeClaim is removed", async () => {
     const world = fakeWorld();
     const answer = answerLate(world);
     const patch = world.kube.patch;
@@ -628,7 +631,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("asks for no second instance while a claim that is late cannot be deleted", async () => {
+  it("launches no second instance while a late NodeClaim cannot be deleted", async () => {
     const world = fakeWorld();
     const create = world.cloud.create;
     Object.assign(world.cloud, {
@@ -651,7 +654,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("gives up a claim whose node does not join within fifteen minutes, and ends the instance", async () => {
+  it("deletes a NodeClaim whose Node does not join within fifteen minutes, and ends the instance", async () => {
     const world = await start();
     await world.clock.advance(15 * 60_000 - 1_000);
     expect(claimOf(world)).toBeDefined();
@@ -663,7 +666,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("gives up a claim whose node is not usable half an hour after it registered, at that moment", async () => {
+  it("deletes a NodeClaim whose Node is not initialized exactly half an hour after it registered", async () => {
     const world = await start();
     await world.clock.advance(60_000);
     await world.join(claimOf(world), { status: NOT_READY });
@@ -680,7 +683,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("keeps a claim whose node is not usable in time while pods run there that its mirror lacks", async () => {
+  it("keeps a NodeClaim not initialized in time while pods run there that its mirror lacks", async () => {
     const world = await start();
     await world.join(claimOf(world), { status: NOT_READY });
     await world.clock.settle();
@@ -699,7 +702,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("gives a claim that registered long before this process began all its time from there", async () => {
+  it("counts the initialization timeout from its own start, for a NodeClaim that registered long before", async () => {
     const world = fakeWorld();
     const since = toRfc3339(world.clock.now() - 2 * 3_600_000);
     const is = (type: string, status: string) => ({ type, status, lastTransitionTime: since });
@@ -721,7 +724,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("takes no node that comes up for late when the machine's clock is set forward", async () => {
+  it("keeps the whole initialization timeout when the clock is set forward an hour", async () => {
     const world = await start();
     await world.clock.advance(60 * 60_000);
     await world.api.create(NODE_CLAIM, {
@@ -741,7 +744,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("keeps a claim whose node got usable late, even if that cannot be written", async () => {
+  it("keeps a NodeClaim whose Node became ready late, even if the Node cannot be patched", async () => {
     const world = await start({ ...CLAIM, spec: { ...CLAIM.spec, startupTaints: [] } } as never);
     await world.join(claimOf(world), { status: NOT_READY });
     await world.clock.advance(29 * 60_000);
@@ -763,7 +766,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("ends the instance and lets go of a deleted claim only when the cloud no longer knows it", async () => {
+  it("removes the finalizer of a deleted NodeClaim only when the cloud no longer knows its instance", async () => {
     const world = await start();
     world.cloud.endsAfter = 2;
     await world.api.delete(NODE_CLAIM, { name: "default-abcde" });
@@ -775,7 +778,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("takes along the Node of a machine that joined after its end was asked for", async () => {
+  it("deletes a Node that joins after its NodeClaim was deleted", async () => {
     const world = await start();
     world.cloud.endsAfter = 2;
     const claim = claimOf(world);
@@ -790,7 +793,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("follows a Machine in alpha's words", async () => {
+  it("launches, registers and initializes a Machine of the alpha API, with its conditions", async () => {
     const machine = {
       metadata: { name: "m", labels: { "karpenter.sh/provisioner-name": "default" } },
       spec: { machineTemplateRef: { name: "default" } },
