@@ -75,8 +75,8 @@ const messages = (world: FakeWorld): string[] =>
   world.lines.filter((line) => !line.startsWith("debug")).map((line) => line.split(" {")[0] ?? "");
 const reasons = (world: FakeWorld): string[] => world.published.map(({ reason }) => reason);
 
-describe("the road of one pod", () => {
-  it("brings up one node for pods that fit together, and takes it away once it is empty", async () => {
+describe("pods through all controllers", () => {
+  it("launches one node for three pods that fit together, and ends it once it is empty", async () => {
     const world = await started();
     await world.api.create(NODE_POOL, NODE_POOL_V1);
     await world.clock.settle();
@@ -150,7 +150,7 @@ describe("the road of one pod", () => {
     await world.stop();
   });
 
-  it("S0-23: an alpha node empty for ttlSecondsAfterEmpty goes with the next look, in alpha's words", async () => {
+  it("S0-23: an alpha node that is empty for ttlSecondsAfterEmpty is ended, with alpha's log lines", async () => {
     const world = await started();
     await world.api.create(PROVISIONER, {
       metadata: { name: "default" },
@@ -183,7 +183,7 @@ describe("the road of one pod", () => {
     await world.stop();
   });
 
-  it("S1-38, S1-39: tells of a node of an inline provider in v0.5's words", async () => {
+  it("S1-38, S1-39: an empty node of an inline provider is ended, with v0.5's log lines", async () => {
     const world = await started();
     await world.api.create(PROVISIONER, {
       metadata: { name: "default" },
@@ -211,7 +211,7 @@ describe("the road of one pod", () => {
     await world.stop();
   });
 
-  it("does not launch for a pool whose class is missing, and says so", async () => {
+  it("launches nothing for a NodePool whose NodeClass is missing, with one log line and an event", async () => {
     const world = fakeWorld();
     await world.run(...allControllers(world));
     await world.api.create(NODE_POOL, NODE_POOL_V1);
@@ -230,7 +230,7 @@ describe("the road of one pod", () => {
     await world.stop();
   });
 
-  it("tells pods why no pool can launch anything: the cloud refuses to say what it sells", async () => {
+  it("publishes FailedScheduling with the cause if the cloud cannot list instance types", async () => {
     const world = await started();
     const refused = async () => Promise.reject(new Error("ExpiredToken: it has expired"));
     Object.assign(world.cloud, { getInstanceTypes: refused });
@@ -244,7 +244,7 @@ describe("the road of one pod", () => {
     await world.stop();
   });
 
-  it("tells pods that every NodePool is of another provider, and names some of them", async () => {
+  it("publishes FailedScheduling with some NodePools' names if all are of another provider", async () => {
     const world = await started();
     for (const name of ["a", "b", "c", "d"]) {
       const { template, ...spec } = NODE_POOL_V1.spec;
@@ -266,7 +266,7 @@ describe("the road of one pod", () => {
     await world.stop();
   });
 
-  it("drains a node that is deleted by hand: a guarded pod holds it up until its budget allows", async () => {
+  it("drains a Node deleted by a user, which waits for a pod that may not be evicted", async () => {
     const world = await started();
     await world.api.create(NODE_POOL, NODE_POOL_V1);
     await world.api.create(POD, pendingPod("a"));

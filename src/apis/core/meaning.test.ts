@@ -29,7 +29,7 @@ function requests(cpu: string, limit?: string) {
 describe("tolerations", () => {
   const taint = { key: "a", value: "x", effect: "NoSchedule" } as const;
 
-  it("cover by key, value and effect", () => {
+  it("match a taint by key, value and effect", () => {
     expect(tolerates([{ key: "a", value: "x", effect: "NoSchedule" }], taint)).toBe(true);
     expect(tolerates([{ key: "a", value: "y" }], taint)).toBe(false);
     expect(tolerates([{ key: "a", operator: "Exists", effect: "NoExecute" }], taint)).toBe(false);
@@ -37,14 +37,14 @@ describe("tolerations", () => {
     expect(tolerates(undefined, taint)).toBe(false);
   });
 
-  it("compare numbers with Lt and Gt", () => {
+  it("compare taint values as numbers with Lt and Gt", () => {
     const numeric = { key: "n", value: "5", effect: "NoSchedule" } as const;
     expect(tolerates([{ key: "n", operator: "Gt", value: "4" }], numeric)).toBe(true);
     expect(tolerates([{ key: "n", operator: "Lt", value: "5" }], numeric)).toBe(false);
     expect(tolerates([{ key: "n", operator: "Gt", value: "x" }], numeric)).toBe(false);
   });
 
-  it("can be asked about some effects only", () => {
+  it("can be checked against some taint effects only", () => {
     const soft = { key: "b", effect: "PreferNoSchedule" } as const;
     expect(firstUntolerated([], [soft])).toBe(soft);
     const effects = ["NoSchedule", "NoExecute"] as const;
@@ -52,7 +52,7 @@ describe("tolerations", () => {
   });
 });
 
-describe("selectors", () => {
+describe("label and node selectors", () => {
   it("select nothing when absent and everything when empty", () => {
     expect(matchesLabelSelector(undefined, { a: "b" })).toBe(false);
     expect(matchesLabelSelector({}, { a: "b" })).toBe(true);
@@ -74,7 +74,7 @@ describe("selectors", () => {
 });
 
 describe("what a pod asks for", () => {
-  it("is the sum of its containers, or the peak of its init phase", () => {
+  it("are the sum of its containers, or the maximum of its init phase", () => {
     const containers = [requests("500m"), requests("250m")];
     expect(podRequests(pod({ containers }))).toEqual({ cpu: 750, pods: 1 });
     expect(podRequests(pod({ containers, initContainers: [requests("2")] })).cpu).toBe(2_000);
@@ -85,7 +85,7 @@ describe("what a pod asks for", () => {
     );
   });
 
-  it("takes overhead, pod-level amounts, limits alone and resizes into account", () => {
+  it("consider overhead, pod-level resources, limits without requests, and in-place resizes", () => {
     expect(podRequests(pod({ containers: [requests("1")], overhead: { cpu: "100m" } })).cpu).toBe(
       1_100,
     );
@@ -133,7 +133,7 @@ describe("what a pod asks for", () => {
   });
 });
 
-describe("what the kubelet holds for a pod, which it says of every pod since 1.33", () => {
+describe("the kubelet's allocatedResources of a pod, compared with its requests", () => {
   const held = deepFreeze([
     {
       name: "c1",
@@ -149,9 +149,9 @@ describe("what the kubelet holds for a pod, which it says of every pod since 1.3
     );
 
   it.each([
-    ["as much as it asks for", "1", false, 1_000],
-    ["less, while it grows", "2", false, 2_000],
-    ["more, while it shrinks", "500m", true, 1_000],
+    ["equal to its requests: its requests count", "1", false, 1_000],
+    ["less, while it is resized up: its requests count", "2", false, 2_000],
+    ["more, while it is resized down: what is allocated counts", "500m", true, 1_000],
   ])("%s", (_, cpu, isMore, counted) => {
     for (let time = 0; time < 2; time++) {
       expect(isResized(asking(cpu))).toBe(isMore);
@@ -170,7 +170,7 @@ describe("questions about a pod", () => {
     return pod({}, { metadata: { name: "a", ownerReferences }, status: unschedulable });
   }
 
-  it("is provisionable when the scheduler gave up and nobody else cares for it", () => {
+  it("is provisionable if it is unschedulable and neither bound, nominated, a DaemonSet's nor static", () => {
     expect(isProvisionable(pod({}, { status: unschedulable }))).toBe(true);
     expect(isProvisionable(pod())).toBe(false);
     expect(isProvisionable(pod({ nodeName: "n" }, { status: unschedulable }))).toBe(false);
@@ -181,7 +181,7 @@ describe("questions about a pod", () => {
     expect(isProvisionable(ownedBy("apps/v1", "ReplicaSet"))).toBe(true);
   });
 
-  it("is not evicted while do-not-disrupt holds, for ever or for a while", () => {
+  it("is protected by do-not-disrupt, for ever or for the duration in its value", () => {
     const with_ = (key: string, value: string) =>
       pod(
         {},
@@ -198,7 +198,7 @@ describe("questions about a pod", () => {
     expect(hasDoNotDisrupt(with_("do-not-disrupt", "soon"), nowMs)).toBe(false);
   });
 
-  it("is left alone by draining when it tolerates disruption or is stuck", () => {
+  it("is not drainable if it tolerates the disruption taint or is stuck terminating", () => {
     const tolerating = pod({
       tolerations: [{ key: "karpenter.sh/disrupted", operator: "Exists" }],
     });
@@ -231,7 +231,7 @@ describe("disruption budgets", () => {
     };
   }
 
-  it("block when they allow nothing now, or when there are two", () => {
+  it("block a pod if disruptionsAllowed is 0, or if there are two", () => {
     expect(pdbBlock(pod(), [budget("x", 1)])).toBeUndefined();
     expect(pdbBlock(pod(), [budget("x", 0)])).toEqual({
       reason: "noDisruptionsAllowed",
@@ -245,7 +245,7 @@ describe("disruption budgets", () => {
     expect(pdbBlock(pod(), [elsewhere])).toBeUndefined();
   });
 
-  it("let unhealthy pods go where they say so", () => {
+  it("allow the eviction of pods that are not Ready with AlwaysAllow", () => {
     const always = budget("x", 0, { unhealthyPodEvictionPolicy: "AlwaysAllow" });
     expect(pdbBlock(pod(), [always])).toBeUndefined();
     const ready = { conditions: [{ type: "Ready", status: "True" }] } as const;
@@ -255,7 +255,7 @@ describe("disruption budgets", () => {
   const mayMove = (of: Pod, ...guards: readonly PodDisruptionBudget[]) =>
     isCurrentlyReschedulable(of, guards, nowMs);
 
-  it("block fully when they can never allow anything", () => {
+  it("block rescheduling if they can never allow a disruption", () => {
     expect(mayMove(pod(), budget("x", 0, { maxUnavailable: 0 }))).toBe(false);
     expect(mayMove(pod(), budget("x", 0, { minAvailable: "100%" }))).toBe(false);
     expect(mayMove(pod(), budget("x", 0, { maxUnavailable: 1 }))).toBe(true);
@@ -264,7 +264,7 @@ describe("disruption budgets", () => {
     expect(mayMove(pod(), budget("x", 1, always), budget("y", 1, always))).toBe(false);
   });
 
-  it("keep nothing that is being deleted: a StatefulSet's pod comes back elsewhere", () => {
+  it("do not block the rescheduling of a StatefulSet's pod that is being deleted", () => {
     const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "a", uid: "u" };
     const of = (more: object) => {
       const ownerReferences = [{ ...owner, controller: true }];

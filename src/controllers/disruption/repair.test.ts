@@ -84,7 +84,7 @@ const told = (world: FakeWorld, wanted: string) =>
   world.published.filter(({ reason }) => reason === wanted);
 
 describe("node repair", () => {
-  it("replaces a broken node first, then drains it within the policy's bound", async () => {
+  it("replaces an unhealthy node first, then drains it within the policy's termination grace period", async () => {
     const world = await nodesOf({ nodes: ["a"] });
     report(world, "a", "False");
     await world.clock.advance(50_000);
@@ -125,7 +125,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("keeps an earlier end of the drain", async () => {
+  it("keeps an earlier termination timestamp of the NodeClaim", async () => {
     const world = await nodesOf({ nodes: ["a"] });
     const earlier = toRfc3339(world.clock.now() + 90_000);
     world.api.change(NODE_CLAIM, "a", { metadata: { annotations: { [DEADLINE]: earlier } } });
@@ -138,7 +138,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("leaves no deadline on a node whose end was held, and which has recovered since", async () => {
+  it("leaves no termination timestamp on a node that the brake held and that recovered", async () => {
     const world = await nodesOf({ nodes: ["a"] });
     report(world, "a", "False");
     await world.clock.advance(75_000);
@@ -157,7 +157,7 @@ describe("node repair", () => {
 
   it.each([
     [
-      "may not be repaired by now",
+      "gets the do-not-repair annotation",
       ({ api }: FakeWorld) =>
         api.change(NODE, "a", {
           metadata: { annotations: { "karpenter.sh/do-not-repair": "true" } },
@@ -165,11 +165,11 @@ describe("node repair", () => {
       "its repair is forbidden by now",
     ],
     [
-      "was well for a moment",
+      "has a newer unhealthy condition",
       (world: FakeWorld) => report(world, "a", "False"),
       "it has recovered",
     ],
-  ])("leaves a node that %s", async (_, happens, why) => {
+  ])("keeps a node that %s before its replacement joins", async (_, happens, why) => {
     const world = await nodesOf({ nodes: ["a"] });
     report(world, "a", "False");
     await world.clock.advance(75_000);
@@ -182,7 +182,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("knows after a restart that the brake is on", async () => {
+  it("replaces nothing after a restart while the brake is on", async () => {
     const world = await nodesOf({ nodes: ["a"] });
     for (let at = 0; at < 7; at++) world.brake.take(`other-${at}`, world.clock.elapsedMs(), 1);
     await world.clock.advance(MINUTE_MS);
@@ -196,7 +196,7 @@ describe("node repair", () => {
     await again.stop();
   });
 
-  it("leaves a node open that has recovered before its replacement was there", async () => {
+  it("untaints and keeps a node that recovers before its replacement joins", async () => {
     const world = await nodesOf({ nodes: ["a"] });
     report(world, "a", "False");
     await world.clock.advance(75_000);
@@ -211,7 +211,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("keeps the budgets that name its reason, one node at a time", async () => {
+  it("respects a budget for the reason Unhealthy: one node at a time", async () => {
     const nodes = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     const budgets = [{ nodes: "1", reasons: ["Unhealthy"] as const }, { nodes: "100%" }];
     const world = await nodesOf({ nodes, budgets });
@@ -222,7 +222,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("stops where more than a fifth of the pool is broken, says so on Node, claim and pool, and resumes", async () => {
+  it("stops while more than 20% of a NodePool's nodes are unhealthy, with events and a condition", async () => {
     const world = await nodesOf();
     for (const name of ["a", "b"]) report(world, name, "False");
     await world.clock.advance(5 * MINUTE_MS);
@@ -244,7 +244,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("takes its word off the pool once it is off", async () => {
+  it("removes the RepairStopped condition of the NodePool once the feature gate is off", async () => {
     const world = await nodesOf();
     for (const name of ["a", "b"]) report(world, name, "False");
     await world.clock.advance(MINUTE_MS);
@@ -259,7 +259,7 @@ describe("node repair", () => {
     await again.stop();
   });
 
-  it("continues after a restart, with the bound that was decided", async () => {
+  it("continues after a restart, with the termination timestamp of the policy", async () => {
     const world = await nodesOf({ nodes: ["a"] });
     report(world, "a", "False");
     await world.clock.advance(75_000);
@@ -277,7 +277,7 @@ describe("node repair", () => {
     await again.stop();
   });
 
-  it("is no method while its gate is shut or the older controller is asked for", async () => {
+  it("replaces nothing while its feature gate is off or the legacy controller is on", async () => {
     for (const gates of [{ nodeRepair: false }, { nodeRepair: true, legacyNodeRepair: true }]) {
       const world = await nodesOf({ nodes: ["a"], settings: { gates } });
       report(world, "a", "False");

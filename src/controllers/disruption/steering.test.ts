@@ -19,7 +19,7 @@ const SOFT = { key: OTHERS_FIRST_TAINT_KEY, effect: "PreferNoSchedule" } as cons
 
 const nodeClassRef = { group: FAKE_NODE_CLASS.group, kind: FAKE_NODE_CLASS.kind, name: "default" };
 
-describe("pods that a command moves", () => {
+describe("pods that a disruption command moves", () => {
   it("are evicted for one target node after the other, while a soft taint is on the other nodes", async () => {
     const { world, steering, first, second } = await leaving();
     expect([steering.mayLeave(first), steering.mayLeave(second)]).toEqual([true, true]);

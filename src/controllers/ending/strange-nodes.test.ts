@@ -56,9 +56,9 @@ const named = (providerID: string) => (node: Node) => ({
   spec: { ...node.spec, providerID },
 });
 
-describe("a provider ID in another form", () => {
+describe("a provider ID in another spelling", () => {
   it.each(["TEST://A", "test:///zone-a/a"])(
-    "as %s on the Node: it is drained first",
+    "as %s on the Node: the instance is not ended before its pods are evicted",
     async (id) => {
       const world = await worldOf((one) => withNode(one, named(id)));
       await world.api.delete(NODE_CLAIM, { name: "a" });
@@ -67,7 +67,7 @@ describe("a provider ID in another form", () => {
     },
   );
 
-  it("on the claim: its instance is not taken for one that nobody names", async () => {
+  it("on the NodeClaim: garbage collection does not end the instance", async () => {
     const world = await worldOf((one) => {
       one.api.change(NODE_CLAIM, "a", { status: { providerID: "TEST://A" } });
       for (const [id, instance] of one.cloud.instances)
@@ -79,12 +79,12 @@ describe("a provider ID in another form", () => {
   });
 });
 
-describe("a claim whose provider ID somebody changed", () => {
+describe("a NodeClaim whose provider ID a user changed", () => {
   const held = (world: FakeWorld) =>
     world.published.filter(({ reason }) => reason === "EndHeld").map(({ message }) => message);
 
   it.each(["test://gone", "test://b"])(
-    "to %s keeps its machine, and an event says so",
+    "to %s keeps its instance, with an EndHeld event",
     async (id) => {
       const world = await worldOf(async (one) => {
         await establish(one, "b", 60 * MINUTE_MS);
@@ -103,7 +103,7 @@ describe("a claim whose provider ID somebody changed", () => {
     },
   );
 
-  it("to the machine of a Node that is not Karpenter's: that Node is not drained", async () => {
+  it("to the instance of a Node that is not Karpenter's: that Node is not drained or deleted", async () => {
     const world = await worldOf((one) =>
       withNode(one, (node) => ({
         ...node,
@@ -119,7 +119,7 @@ describe("a claim whose provider ID somebody changed", () => {
   });
 });
 
-it("leaves the Node of another instance alone that registered under the name of a deleted claim's Node", async () => {
+it("does not drain another instance's Node that has the Node name of a deleted NodeClaim", async () => {
   const world = await worldOf((one) => withNode(one, named("test://later")));
   world.api.guarded.clear();
   await world.api.delete(NODE_CLAIM, { name: "a" });
@@ -131,8 +131,8 @@ it("leaves the Node of another instance alone that registered under the name of 
   await world.stop();
 });
 
-describe("an instance whose claim and Node the API server denies", () => {
-  it("stays while a pod is on the Node that the cloud names, and ends once none is", async () => {
+describe("an instance whose NodeClaim and Node the API server does not have", () => {
+  it("stays while a pod is bound to its Node name, and is ended once none is", async () => {
     const world = await worldOf(async (one) => {
       await one.api.create(NAMESPACE, kubeSystem("ours"));
       one.api.vanish(NODE, "a");
@@ -153,7 +153,7 @@ describe("an instance whose claim and Node the API server denies", () => {
   });
 });
 
-it("ends an instance that nobody names, although another machine's Node has its name", async () => {
+it("ends an instance without NodeClaim although another instance's Node has its name", async () => {
   const world = await worldOf(async (one) => {
     await one.api.create(NAMESPACE, kubeSystem("ours"));
     one.api.vanish(NODE_CLAIM, "a");
@@ -168,8 +168,8 @@ it("ends an instance that nobody names, although another machine's Node has its 
   await world.stop();
 });
 
-describe("the name of a claim's Node", () => {
-  it("may be a Node's that does not tell its instance yet: it stays, and so does the instance", async () => {
+describe("the Node name of a deleted NodeClaim", () => {
+  it("keeps the instance if a Node of that name has no provider ID yet", async () => {
     const world = await worldOf((one) => withNode(one, named("")));
     await world.api.delete(NODE_CLAIM, { name: "a" });
     await expectStays(world);
@@ -178,7 +178,7 @@ describe("the name of a claim's Node", () => {
   });
 });
 
-describe("a Node that never tells its instance", () => {
+describe("a Node that never gets a provider ID", () => {
   const NOT_READY = { status: { conditions: [{ type: "Ready", status: "Unknown" }] } };
   const machines = ({ cloud }: FakeWorld) => [...cloud.instances.keys()];
   const untold = (change: (world: FakeWorld) => unknown = () => undefined) =>
@@ -188,7 +188,7 @@ describe("a Node that never tells its instance", () => {
       await one.api.delete(NODE_CLAIM, { name: "a" });
     });
 
-  it("is named in events on it and on the claim, with what ends the wait", async () => {
+  it("has EndHeld events on it and its deleted NodeClaim that say what ends the wait", async () => {
     const world = await untold();
     await world.clock.advance(3 * MINUTE_MS);
     expect(machines(world)).toEqual(["test://a"]);
@@ -201,7 +201,7 @@ describe("a Node that never tells its instance", () => {
     await world.stop();
   });
 
-  it("is waited for while it has pods, and no longer once it has none and is not Ready", async () => {
+  it("keeps the instance while it has pods, and no longer once it has none and is not Ready", async () => {
     const world = await untold(({ api }) => api.change(NODE, "a", NOT_READY));
     await world.clock.advance(3 * MINUTE_MS);
     expect(machines(world)).toEqual(["test://a"]);
@@ -211,7 +211,7 @@ describe("a Node that never tells its instance", () => {
     await world.stop();
   });
 
-  it("is waited for until the claim's grace period is over", async () => {
+  it("keeps the instance until the NodeClaim's terminationGracePeriod is over", async () => {
     const world = await untold(({ api }) =>
       api.change(NODE_CLAIM, "a", { spec: { terminationGracePeriod: "10m" } }),
     );
@@ -225,7 +225,7 @@ describe("a Node that never tells its instance", () => {
   });
 });
 
-describe("a webhook that takes our finalizer out of every write", () => {
+describe("a webhook that removes our finalizer from every write", () => {
   it("keeps the Node from being deleted, and the instance from ending", async () => {
     const world = await worldOf(({ api }) =>
       api.change(NODE, "a", { metadata: { finalizers: null } }),
@@ -242,11 +242,11 @@ describe("a webhook that takes our finalizer out of every write", () => {
   });
 });
 
-describe("a list that says wrongly that something is being deleted", () => {
+describe("a list with a wrong deletionTimestamp", () => {
   it.each([
     ["Node", NODE as Kind],
     ["NodeClaim", NODE_CLAIM as Kind],
-  ])("a %s: nothing is drained, and nothing ends", async (_, kind) => {
+  ])("on a %s: no Node is tainted or drained, and no instance is ended", async (_, kind) => {
     const world = await worldOf((one) => {
       const { list } = one.api;
       const deletionTimestamp = "2026-01-05T07:00:00Z";
@@ -267,8 +267,8 @@ describe("a list that says wrongly that something is being deleted", () => {
   });
 });
 
-describe("a claim that says it is drained", () => {
-  it("is drained again where pods came back, as on a Node that somebody opened", async () => {
+describe("a NodeClaim whose Drained condition is True", () => {
+  it("keeps its instance while pods are on its Node", async () => {
     const world = await worldOf(({ api, clock }) => {
       const claim = api.find(NODE_CLAIM, "a") as NodeClaim;
       const drained = { type: "Drained", status: "True" } as const;

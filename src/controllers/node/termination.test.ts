@@ -34,7 +34,7 @@ const onNode = (name: string, options: Parameters<typeof pod>[0] = {}) =>
   pod({ name, nodeName: "node-a", owner: { kind: "ReplicaSet", name: "r" }, ...options });
 const podsLeft = (world: FakeWorld) => world.api.all(POD).map(({ metadata }) => metadata.name);
 
-describe("the end of a node", () => {
+describe("the termination of a Node", () => {
   it("deletes pods that may not be evicted in time before the NodeClaim's terminationGracePeriod ends", async () => {
     const world = await joined("2m");
     const spec = { terminationGracePeriodSeconds: 30 };

@@ -157,7 +157,7 @@ describe("a reboot of an unhealthy node", () => {
 
   it.each([
     [
-      "may not be repaired by now",
+      "gets the do-not-repair annotation",
       ({ api }: FakeWorld) =>
         api.change(NODE, "a", {
           metadata: { annotations: { "karpenter.sh/do-not-repair": "true" } },

@@ -95,7 +95,7 @@ const secure = () => ({ server: `https://127.0.0.1:${https}` });
 const data = (text: string): string => Buffer.from(text).toString("base64");
 
 describe("a cluster of a kubeconfig", () => {
-  it("is not talked to when nothing vouches for it", async () => {
+  it("is refused if its certificate is not trusted, or names another host", async () => {
     await expect(sent(write(secure(), {}))).rejects.toMatchObject({
       cause: { code: "DEPTH_ZERO_SELF_SIGNED_CERT" },
     });
@@ -105,21 +105,21 @@ describe("a cluster of a kubeconfig", () => {
     });
   });
 
-  it("with insecure-skip-tls-verify is talked to all the same, with one warning", async () => {
+  it("with insecure-skip-tls-verify is used without a trusted certificate, with one warning", async () => {
     const path = write({ ...secure(), "insecure-skip-tls-verify": true }, {});
     expect((await sent(path)).url).toBe("/api?x=1");
     expect(open(path).warnings).toEqual([expect.stringMatching(/not checked.*give certificate/)]);
     expect(open(write(secure(), {})).warnings).toBeUndefined();
   });
 
-  it("with certificate-authority-data and tls-server-name is checked by both", async () => {
+  it("with certificate-authority-data and tls-server-name is verified with both", async () => {
     const cluster = { ...secure(), "tls-server-name": "api.internal" };
     const path = write({ ...cluster, "certificate-authority-data": data(caPem) }, {});
     expect((await sent(path)).url).toBe("/api?x=1");
     await expect(sent(write(cluster, {}))).rejects.toThrow();
   });
 
-  it("with certificate-authority has that file, beside the kubeconfig", async () => {
+  it("with certificate-authority is verified with that file, relative to the kubeconfig's folder", async () => {
     writeFileSync(join(folder, "ca.pem"), caPem);
     const cluster = { ...secure(), "tls-server-name": "api.internal" };
     const path = write({ ...cluster, "certificate-authority": "ca.pem" }, {});
@@ -129,7 +129,7 @@ describe("a cluster of a kubeconfig", () => {
     );
   });
 
-  it("may have a path in its server, and no scheme", async () => {
+  it("may have a server with a path, or without a scheme", async () => {
     const { server } = plain();
     expect((await sent(write({ server: `${server}/k8s/clusters/c-1/` }, {}))).url).toBe(
       "/k8s/clusters/c-1/api?x=1",
@@ -154,14 +154,14 @@ describe("a cluster of a kubeconfig", () => {
     await expect(sent(write({ ...cluster, "tls-server-name": "other" }, {}))).rejects.toThrow();
   });
 
-  it("with disable-compression gets what it got without: compressed answers are never asked for", async () => {
+  it("gets no accept-encoding header, with or without disable-compression", async () => {
     for (const flag of [true, false]) {
       const echoed = await sent(write({ ...plain(), "disable-compression": flag }, {}));
       expect(valuesOf(echoed, "accept-encoding")).toEqual([]);
     }
   });
 
-  it("takes namespace, extensions and preferences, and does nothing with them", async () => {
+  it("may have namespace, extensions and preferences, which are ignored", async () => {
     const extensions = [{ name: "minikube.sigs.k8s.io", extension: { version: "1" } }];
     const context = { namespace: "team", extensions };
     const more = { preferences: { colors: true }, extensions };
@@ -171,25 +171,25 @@ describe("a cluster of a kubeconfig", () => {
 });
 
 describe("a user of a kubeconfig", () => {
-  it("with token sends it", async () => {
+  it("with token sends it as the bearer token", async () => {
     expect(valuesOf(await sent(write(plain(), { token: "t" })), "authorization")).toEqual([
       "Bearer t",
     ]);
   });
 
-  it("with tokenFile sends what is in the file, and its token while there is no file", async () => {
+  it("with tokenFile sends the file's content, and `token` while the file does not exist", async () => {
     const path = write(plain(), { token: "first", tokenFile: "later" });
     expect(valuesOf(await sent(path), "authorization")).toEqual(["Bearer first"]);
     writeFileSync(join(folder, "later"), "of the file\n");
     expect(valuesOf(await sent(path), "authorization")).toEqual(["Bearer of the file"]);
   });
 
-  it("with username and password sends both", async () => {
+  it("with username and password sends basic authorization", async () => {
     const echoed = await sent(write(plain(), { username: "bob", password: "s:e" }));
     expect(valuesOf(echoed, "authorization")).toEqual([`Basic ${data("bob:s:e")}`]);
   });
 
-  it("with client-certificate and client-key, as files or data, shows them", async () => {
+  it("with client-certificate and client-key, as files or data, uses them as client certificate", async () => {
     writeFileSync(join(folder, "c.pem"), "CERT");
     writeFileSync(join(folder, "k.pem"), "KEY");
     const pairs = [
@@ -203,7 +203,7 @@ describe("a user of a kubeconfig", () => {
       });
   });
 
-  it("with as, as-uid, as-groups and as-user-extra acts as somebody else", async () => {
+  it("with as, as-uid, as-groups and as-user-extra sends impersonation headers", async () => {
     const echoed = await sent(
       write(plain(), {
         token: "t",
@@ -228,14 +228,14 @@ describe("a user of a kubeconfig", () => {
     ["IfAvailable", false, false],
     ["Always", true, true],
   ] as const)(
-    "with an exec plugin of interactiveMode %s, at a terminal: %s, lets it ask: %s",
+    "with an exec plugin of interactiveMode %s, terminal: %s, tells it interactive: %s",
     async (interactiveMode, hasTerminal, asks) => {
       const { interactive } = await execInfo({ interactiveMode }, plain(), { hasTerminal });
       expect(interactive).toBe(asks);
     },
   );
 
-  it("with an exec plugin that wants provideClusterInfo tells it of the cluster", async () => {
+  it("with an exec plugin and provideClusterInfo passes the cluster's fields to it", async () => {
     const cluster = {
       server: "https://told",
       "tls-server-name": "api",
@@ -252,7 +252,7 @@ describe("a user of a kubeconfig", () => {
 });
 
 describe("several kubeconfigs", () => {
-  it("are merged: the first to name something counts, paths are from each file's own folder", async () => {
+  it("are merged: the first entry of a name counts, paths are relative to each file's own folder", async () => {
     const [a, b] = ["a", "b"].map((name) => join(folder, name)) as [string, string];
     mkdirSync(a);
     mkdirSync(b);
@@ -273,7 +273,7 @@ describe("several kubeconfigs", () => {
     expect(valuesOf(echoed, "authorization")).toEqual(["Bearer beside the second"]);
   });
 
-  it("of which one names something twice are refused", () => {
+  it("of which one has two entries of one name are refused", () => {
     const users = ["a", "b"].map((token) => ({ name: "u", user: { token } }));
     expect(() => open(write(plain(), {}, {}, { users }))).toThrow(
       'users has two entries named "u"; remove one of them',

@@ -47,7 +47,7 @@ function jwt(expMs: number): string {
 }
 
 describe("a kubeconfig", () => {
-  it("names the server, its authority and who asks", async () => {
+  it("gives the server, its certificate authority, TLS server name and impersonated user", async () => {
     const ca = Buffer.from("PEM").toString("base64");
     const cluster = { server: "https://x:1", "certificate-authority-data": ca };
     const { credentials, ...access } = open(
@@ -120,7 +120,7 @@ describe("a kubeconfig", () => {
     expect(() => open(kubeconfig(cluster, user))).toThrow(words);
   });
 
-  it("may be several files: the first to name something counts", async () => {
+  it("may be several files: the first entry of a name counts", async () => {
     const first = join(folder, "first");
     writeFileSync(first, JSON.stringify({ users: [{ name: "u", user: { token: "first" } }] }));
     const second = kubeconfig({ server: "https://second" });
@@ -145,17 +145,17 @@ describe("a kubeconfig", () => {
     expect(() => open(path)).toThrow(words);
   });
 
-  it("that does not exist is refused with what to do", () => {
+  it("that does not exist is refused, with the advice to set KUBECONFIG", () => {
     const path = join(folder, "nowhere");
     expect(() => open(path)).toThrow(`${path}: there is no such file; set KUBECONFIG`);
   });
 
-  it("is looked for at home when nothing else is said", () => {
+  it("that is neither given nor in HOME is refused, with the advice to set KUBECONFIG", () => {
     expect(() => open(undefined)).toThrow("set KUBECONFIG");
     expect(() => open(undefined, { HOME: join(folder, "nobody") })).toThrow("set KUBECONFIG");
   });
 
-  it("that names files has them read again", async () => {
+  it("has its token file read again after a minute, and keeps the last token if the file is missing", async () => {
     const token = join(folder, "token");
     const cert = join(folder, "cert");
     writeFileSync(token, "one\n");
@@ -182,7 +182,7 @@ describe("a kubeconfig", () => {
     expect(await credentials.current()).toEqual({ token: "two", clientCertificate });
   });
 
-  it("that names a file has it read again in time, even if the machine's clock is set back by an hour", async () => {
+  it("has its token file read again after a minute, even if the clock is set back by an hour", async () => {
     const own = new VirtualClock();
     const tokenFile = join(folder, "token-set-back");
     writeFileSync(tokenFile, "one");
@@ -196,8 +196,8 @@ describe("a kubeconfig", () => {
   });
 });
 
-describe("inside a pod", () => {
-  it("the service account's files say who asks, the environment where; KUBECONFIG counts before", async () => {
+describe("a client inside a pod", () => {
+  it("uses the service account's token and CA unless KUBECONFIG is set", async () => {
     const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" };
     const within = (paths?: string) => clusterAccess(paths, env, clock, { serviceAccount: folder });
     expect(() => within()).toThrow("no cluster to talk to");
@@ -216,7 +216,7 @@ describe("inside a pod", () => {
 
 describe("a credential plugin", () => {
   it.each(["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"])(
-    "of %s is run once, and again when its credential is over or refused",
+    "of %s runs once, and again when its credential has expired or was refused",
     async (apiVersion) => {
       const expires = new Date(clock.now() + 600_000).toISOString();
       const exec = plugin(
@@ -234,7 +234,7 @@ describe("a credential plugin", () => {
     },
   );
 
-  it("is told of the cluster when it asks, and may give a certificate", async () => {
+  it("gets the cluster if provideClusterInfo is set, and may return a client certificate", async () => {
     const exec = {
       ...plugin(
         "{ clientCertificateData: info.spec.cluster.server, clientKeyData: process.env.EXTRA }",
@@ -253,7 +253,7 @@ describe("a credential plugin", () => {
     [{ command: process.execPath, args: ["-e", "process.exit(3)"] }, "it ended with 3"],
     [{ command: process.execPath, args: ["-e", "process.stdout.write('hello')"] }, "no JSON"],
     [plugin("{}"), "neither a token nor a certificate"],
-  ])("that fails says why: %#", async (exec, words) => {
+  ])("that fails has an error that says why: %#", async (exec, words) => {
     const entry = { apiVersion: "client.authentication.k8s.io/v1", ...exec };
     const { credentials } = open(kubeconfig({ server: "https://x" }, { exec: entry }));
     await expect(credentials.current()).rejects.toThrow(words);
@@ -262,7 +262,7 @@ describe("a credential plugin", () => {
     await expect(again).rejects.toThrow(words);
   });
 
-  it("that fails is run again a second later, even if the machine's clock is set back by an hour", async () => {
+  it("that fails runs again a second later, even if the clock is set back by an hour", async () => {
     const own = new VirtualClock();
     const exec = plugin('run === 1 ? {} : { token: "token-" + run }');
     const { credentials } = open(kubeconfig({ server: "https://x" }, { exec }), {}, own);
@@ -294,8 +294,8 @@ async function serve(
   return { url, close: () => server.close() };
 }
 
-describe("logging in", () => {
-  it("again when the server refuses a token does not fail the request", async () => {
+describe("credentials of a kubeconfig", () => {
+  it("are renewed, and the request is repeated, when the server refuses a token", async () => {
     const api = await serve((_, authorization) =>
       authorization === "Bearer token-1" ? [401, {}] : [200, { authorization }],
     );
@@ -310,7 +310,7 @@ describe("logging in", () => {
     api.close();
   });
 
-  it("with OIDC uses the id token while it is good, and then asks the issuer", async () => {
+  it("of OIDC are the id-token until it expires, then a token refreshed from the issuer", async () => {
     const fresh = jwt(clock.now() + 7_200_000);
     const forms: string[] = [];
     const issuer = await serve((path, _, body) => {

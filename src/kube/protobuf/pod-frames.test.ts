@@ -138,8 +138,8 @@ const PODS: readonly Pod[] = [
   }),
 ];
 
-describe("pods read off a watch in protobuf", () => {
-  it("are what the projection makes of the same pods in JSON, the second time, too", () => {
+describe("pods read from a protobuf watch", () => {
+  it("equal the projection of the same pods in JSON, at the first and the second reading", () => {
     const read = createPodFrameReader(createPodProjection());
     const project = createPodProjection();
     for (const pod of [...PODS, ...PODS]) {
@@ -149,7 +149,7 @@ describe("pods read off a watch in protobuf", () => {
     }
   });
 
-  it("have what their template decides from one place", () => {
+  it("of one template share its objects", () => {
     const read = createPodFrameReader(createPodProjection());
     const of = (name: string, more?: Partial<Pod>) =>
       read(frame("ADDED", stored(name, more))).object;
@@ -162,7 +162,7 @@ describe("pods read off a watch in protobuf", () => {
     expect(bound.metadata.ownerReferences).toBe(first.metadata.ownerReferences);
   });
 
-  it("differ where one field moved between messages", () => {
+  it("differ if a container moves between containers and initContainers", () => {
     const read = createPodFrameReader(createPodProjection());
     const of = (names: readonly string[], init: readonly string[]) =>
       stored("a", {
@@ -177,7 +177,7 @@ describe("pods read off a watch in protobuf", () => {
     expect(new Set(specs).size).toBe(3);
   });
 
-  it("that are gone come with their metadata alone", () => {
+  it("that were deleted have their metadata only", () => {
     const read = createPodFrameReader(createPodProjection());
     const { metadata } = createPodProjection()(stored("gone"));
     const { type, object } = read(
@@ -190,7 +190,7 @@ describe("pods read off a watch in protobuf", () => {
     });
   });
 
-  it("come in pages of a list just as JSON has them", () => {
+  it("in pages of a list equal the same pods in JSON", () => {
     const project = createPodProjection();
     const list = {
       apiVersion: "v1",
@@ -210,7 +210,7 @@ describe("pods read off a watch in protobuf", () => {
     );
   });
 
-  it("come with errors and bookmarks as those are", () => {
+  it("come with ERROR and BOOKMARK events, whose objects are read as they are", () => {
     const read = createPodFrameReader(createPodProjection());
     const status = { apiVersion: "v1", kind: "Status", metadata: {}, code: 410, reason: "Expired" };
     expect(read(frame("ERROR", status as never))).toMatchObject({
@@ -224,7 +224,7 @@ describe("pods read off a watch in protobuf", () => {
     });
   });
 
-  it("are told of with a Status where the server refuses to watch", () => {
+  it("give a Status if the server refuses the watch", () => {
     const status = {
       apiVersion: "v1",
       kind: "Status",
@@ -240,7 +240,7 @@ describe("pods read off a watch in protobuf", () => {
     expect(readStatusBody(encodeProtobuf(stored("a") as never))).toBeUndefined();
   });
 
-  it("are refused with a reason where bytes are none", () => {
+  it("throw an error that says why if the bytes are malformed", () => {
     const read = createPodFrameReader(createPodProjection());
     const whole = frame("ADDED", stored("a"));
     expect(() => read(whole.subarray(0, whole.length - 3))).toThrow("goes on past its message");
@@ -248,7 +248,7 @@ describe("pods read off a watch in protobuf", () => {
     expect(() => read(new Uint8Array())).toThrow("without an object");
   });
 
-  it("are read by the numbers that Kubernetes gives", () => {
+  it("are read by the field numbers of Kubernetes' own protobuf definitions", () => {
     const url = new URL("../../../data/kubernetes/protobuf-fields.json", import.meta.url);
     const kubernetes = JSON.parse(readFileSync(url, "utf8")) as Record<
       string,
