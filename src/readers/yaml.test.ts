@@ -8,14 +8,14 @@ const FROM = { source: "app.yaml", limits: LIMITS.manifests };
 const readYaml = (text: string, from: Partial<YamlSource> = {}) => read(text, { ...FROM, ...from });
 
 describe("the YAML reader", () => {
-  it("reads as kubectl does: `yes` is true, a time is text, the last of equal keys counts", () => {
+  it("reads like kubectl: `yes` is true, a time is a string, the last of equal keys counts", () => {
     expect(readYaml("---\na: yes\nat: 2024-01-01T00:00:00Z\na: no\n---\n---\nb: 1\n")).toEqual([
       { a: false, at: "2024-01-01T00:00:00Z" },
       { b: 1 },
     ]);
   });
 
-  it("reads no base-60 numbers, as kubectl does", () => {
+  it("reads no base-60 numbers, like kubectl", () => {
     expect(readYaml("a: 22:22\nb: 1:30:00\nc: 190:20:30.15\nd: 010\ne: 1_000\n")).toEqual([
       { a: "22:22", b: "1:30:00", c: "190:20:30.15", d: 8, e: 1_000 },
     ]);
@@ -45,11 +45,11 @@ describe("the YAML reader", () => {
     ["!!int '12'", 12],
     ["!list [1]", [1]],
     ["!map {b: 1}", { b: 1 }],
-  ])("gives the value that kubectl gives: %s", (text, value) => {
+  ])("reads the same value as kubectl: %s", (text, value) => {
     expect(readYaml(`a: ${text}`)).toEqual([{ a: value }]);
   });
 
-  it("writes texts so that kubectl reads them as texts", () => {
+  it("quotes strings so that kubectl reads them as strings", () => {
     const labels = {
       a: "yes",
       b: "on",
@@ -64,7 +64,7 @@ describe("the YAML reader", () => {
     expect(readYaml(text)).toEqual([labels]);
   });
 
-  it("splits documents at markers and nowhere else", () => {
+  it("splits documents at `---` markers only", () => {
     const text =
       "a: |\n  ---\n  x\n---\r\nb: --- c\n--- # two\nc: 'd\u2028--- e'\n---\n---e: 2\n--- {d: 1}";
     expect(readYaml(text)).toEqual([
@@ -80,11 +80,11 @@ describe("the YAML reader", () => {
     ["%YAML 1.1\n---\na: yes\n...\n---\nb: 1\n", [{ a: true }, { b: 1 }]],
     ["# first\n---\n# none\n---\nb: 1\n--- ", [{ b: 1 }]],
     ["---\n---\n", []],
-  ])("reads ends of documents, directives and empty documents: %j", (text, values) => {
+  ])("reads document ends, directives and empty documents: %j", (text, values) => {
     expect(readYaml(text)).toEqual(values);
   });
 
-  it("reports an error by its document, and by its line in the whole text", () => {
+  it("reports an error with its document and its line in the whole file", () => {
     expect(() => readYaml("a: 1\n---\nb: 2\n---\nc: [1,\nd: }\n")).toThrow(
       "app.yaml, document 3: not valid YAML: line 6, column 1: deficient indentation",
     );
@@ -99,7 +99,7 @@ describe("the YAML reader", () => {
     ["? [a]\n: b", "a list or map is used as a key"],
     ["a: &k [1]\n*k : 2", "a list or map is used as a key"],
     [`a: *${"b".repeat(1_000)}`, "unidentified alias"],
-  ])("refuses an invalid text in one short line: %j", (text, problem) => {
+  ])("refuses invalid YAML with a message of one short line: %j", (text, problem) => {
     const words = expect.stringMatching(
       /^app\.yaml, document \d: not valid YAML: line \d, column \d+: .{1,220}$/,
     );
@@ -109,7 +109,7 @@ describe("the YAML reader", () => {
     expect(() => readYaml(text)).toThrow(problem);
   });
 
-  it("refuses a text by its size before it parses it, and names the limit and the remedy", () => {
+  it("refuses a file over a size limit before parsing, with the limit and a remedy", () => {
     expect(() => readYaml("a".repeat(16_385), { limits: LIMITS.userData })).toThrow(
       "app.yaml: has 16,385 characters, and at most 16,384 are read here; load the rest from elsewhere at boot",
     );
@@ -132,7 +132,7 @@ describe("the YAML reader", () => {
     expect(cpuMs("---\n".repeat(10_000))).toBeLessThan(6 * cpuMs(long));
   });
 
-  it("refuses a text with too many parts, whatever the number of its documents", () => {
+  it("refuses a file with too many parts, even if each is a document of its own", () => {
     expect(() => readYaml("--- ~\n".repeat(520_000), { limits: LIMITS.apiBody })).toThrow(
       ReadError,
     );
@@ -156,7 +156,7 @@ describe("the YAML reader", () => {
     ).toEqual([{ a: { b: 1, c: 2 }, d: { b: 3, c: 2 } }]);
   });
 
-  it("lets no text change a prototype", () => {
+  it("does not let YAML keys change a prototype", () => {
     const [value] = readYaml("__proto__: {polluted: 1}\nconstructor: {prototype: {polluted: 1}}\n");
     expect(Object.keys(value as object)).toEqual(["__proto__", "constructor"]);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
@@ -187,13 +187,13 @@ describe("nesting in YAML", () => {
       (levels: number) =>
         `- &a0 [x]\n${Array.from({ length: levels - 2 }, (_, at) => `- &a${at + 1} [*a${at}]\n`).join("")}`,
     ],
-  ])("is limited: %s", (_, each, text) => {
+  ])("is limited to 100 levels: %s", (_, each, text) => {
     expect(readYaml(text(100 / each))).toHaveLength(1);
     expect(() => readYaml(text(102 / each))).toThrow(deep);
     expect(() => readYaml(text(2_000))).toThrow(deep);
   });
 
-  it("of keys that are lists or maps is refused", () => {
+  it("of lists or maps as keys is refused", () => {
     expect(() => readYaml("? ".repeat(400))).toThrow(/more than 100 deep|used as a key/);
   });
 
@@ -202,7 +202,7 @@ describe("nesting in YAML", () => {
     expect(readYaml(`a: |2\n${text}b: [\n${text.replaceAll("a:", "1,")} 2]\n`)).toHaveLength(1);
   });
 
-  it("is not counted by brackets and dashes inside texts", () => {
+  it("is not counted by brackets and dashes inside strings", () => {
     const text = `${"[".repeat(600)}\n${"- ".repeat(600)}`;
     const written = `a: |-\n  ${text.replace("\n", "\n  ")}\nb: "${"{".repeat(600)}"\n`;
     expect(readYaml(written)).toEqual([{ a: text, b: "{".repeat(600) }]);
@@ -229,8 +229,8 @@ describe("aliases in YAML", () => {
   });
 });
 
-describe("a written YAML text", () => {
-  it("has no folded lines, and is JSON if it is too long for the writer", () => {
+describe("the YAML writer", () => {
+  it("folds no lines, and writes JSON if the text is too long", () => {
     const words = "word ".repeat(100);
     expect(writeYaml({ a: `${words}x`, b: undefined, c: "1\n2\n" })).toBe(
       `a: ${words}x\nc: |\n  1\n  2\n`,

@@ -73,7 +73,7 @@ describe("label and node selectors", () => {
   });
 });
 
-describe("what a pod asks for", () => {
+describe("the requests of a pod", () => {
   it("are the sum of its containers, or the maximum of its init phase", () => {
     const containers = [requests("500m"), requests("250m")];
     expect(podRequests(pod({ containers }))).toEqual({ cpu: 750, pods: 1 });
@@ -160,7 +160,7 @@ describe("the kubelet's allocatedResources of a pod, compared with its requests"
   });
 });
 
-describe("questions about a pod", () => {
+describe("a pod", () => {
   const unschedulable = {
     conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }],
   } as const;
@@ -222,7 +222,7 @@ describe("host ports", () => {
   });
 });
 
-describe("disruption budgets", () => {
+describe("PodDisruptionBudgets", () => {
   function budget(name: string, allowed: number, more: object = {}): PodDisruptionBudget {
     return {
       metadata: { name, namespace: "default" },

@@ -33,8 +33,8 @@ function broken(kind: string, version: string, path: string, self: unknown): rea
     .map(({ message }) => message);
 }
 
-describe("rules of the schemas", () => {
-  it("are all readable", () => {
+describe("validation rules of the CRD schemas", () => {
+  it("all parse as CEL", () => {
     for (const crd of customResourceDefinitions()) {
       for (const version of crd.spec.versions) {
         for (const { rule } of rulesOf(version.schema.openAPIV3Schema)) {
@@ -44,7 +44,7 @@ describe("rules of the schemas", () => {
     }
   });
 
-  it("take amounts and thresholds of beta's kubelet only; v1's may be expressions", () => {
+  it("check kubelet quantities and thresholds in v1beta1; v1 allows expressions", () => {
     const kubelet = "spec.template.spec.kubelet";
     const takes = (field: string, value: string) => {
       const amount = schemaAt("NodePool", "v1beta1", `${kubelet}.${field}`).additionalProperties;
@@ -61,7 +61,7 @@ describe("rules of the schemas", () => {
     expect(v1.additionalProperties).toEqual({ type: "string" });
   });
 
-  it("name In and NotIn each by itself for what a NodeOverlay is for", () => {
+  it("name the operator, In or NotIn, for a NodeOverlay requirement without values", () => {
     const check = (operator: string) =>
       broken("NodeOverlay", "v1alpha1", "spec.requirements", [{ key: "a", operator }]);
     for (const operator of ["In", "NotIn"])
@@ -71,13 +71,13 @@ describe("rules of the schemas", () => {
     expect(check("Exists")).toEqual([]);
   });
 
-  it("make v1's template labels one value to server-side apply", () => {
+  it("make template labels of a v1 NodePool atomic for server-side apply", () => {
     const of = (version: string) =>
       schemaAt("NodePool", version, "spec.template.metadata.labels")["x-kubernetes-map-type"];
     expect([of("v1"), of("v1beta1")]).toEqual(["atomic", undefined]);
   });
 
-  it("close Kubernetes' own label domains in v1beta1 only", () => {
+  it("restrict Kubernetes' own label domains in v1beta1 only", () => {
     const path = "spec.template.spec.requirements.[].key";
     const check = (version: string, key: string) => broken("NodePool", version, path, key);
     expect(check("v1beta1", "node.kubernetes.io/nodetype")).toEqual([]);
@@ -103,7 +103,7 @@ describe("rules of the schemas", () => {
     expect(check("v1", "example.com/team")).toEqual([]);
   });
 
-  it("want values that fit the operator", () => {
+  it("require `values` that suit the requirement's `operator`", () => {
     const check = (one: object) =>
       broken("NodePool", "v1", "spec.template.spec.requirements", [{ key: "a", ...one }]);
     expect(check({ operator: "In", values: ["x"] })).toEqual([]);
@@ -128,7 +128,7 @@ describe("rules of the schemas", () => {
     expect(check({ consolidationPolicy: "WhenEmpty", consolidateAfter: "30s" })).toEqual([]);
   });
 
-  it("S2-28: keep ids and names of security groups apart, term by term", () => {
+  it("S2-28: refuse `id` together with other fields in a security group or subnet selector term", () => {
     const path = "spec.securityGroupSelectorTerms";
     const terms = [{ tags: { a: "b" } }, { id: "sg-1", name: "x" }];
     expect(broken("EC2NodeClass", "v1beta1", path, terms)).toEqual([
@@ -146,7 +146,7 @@ describe("rules of the schemas", () => {
     ]);
   });
 
-  it("S3-24: refuse the tags Karpenter sets itself", () => {
+  it("S3-24: refuse the tags that Karpenter sets itself", () => {
     const check = (version: string, key: string) =>
       broken("EC2NodeClass", version, "spec.tags", { [key]: "x" });
     expect(check("v1beta1", "kubernetes.io/cluster/foo")).toEqual([
@@ -157,7 +157,7 @@ describe("rules of the schemas", () => {
     expect(check("v1beta1", "karpenter.sh/discovery")).toEqual([]);
   });
 
-  it("tie the family of a v1 class to its alias", () => {
+  it("require an amiFamily that suits the AMI alias of a v1 EC2NodeClass", () => {
     const base = { role: "r", subnetSelectorTerms: [], securityGroupSelectorTerms: [] };
     const check = (more: object) => broken("EC2NodeClass", "v1", "spec", { ...base, ...more });
     expect(check({ amiSelectorTerms: [{ alias: "al2023@latest" }] })).toEqual([]);
@@ -172,7 +172,7 @@ describe("rules of the schemas", () => {
     ]);
   });
 
-  it("know which kubelet settings belong together", () => {
+  it("require an evictionSoftGracePeriod for each evictionSoft threshold", () => {
     const check = (self: object) =>
       broken("NodePool", "v1beta1", "spec.template.spec.kubelet", self);
     expect(check({ evictionSoft: { "memory.available": "5%" } })).toEqual([
@@ -186,14 +186,14 @@ describe("rules of the schemas", () => {
     ).toEqual([]);
   });
 
-  it("let a volume be read at a rate only from a snapshot", () => {
+  it("allow volumeInitializationRate only together with snapshotID", () => {
     const path = "spec.blockDeviceMappings.[].ebs";
     const check = (self: object) => broken("EC2NodeClass", "v1", path, self);
     expect(check({ snapshotID: "snap-1", volumeInitializationRate: 100 })).toEqual([]);
     expect(check({ volumeSize: "1Gi", volumeInitializationRate: 100 })).toHaveLength(1);
   });
 
-  it("take the pods of a v1 class as a number or an expression", () => {
+  it("accept maxPods of a v1 EC2NodeClass as a number or an expression", () => {
     const check = (self: unknown) => broken("EC2NodeClass", "v1", "spec.kubelet.maxPods", self);
     expect(check(29)).toEqual([]);
     expect(check("min(110, vcpus * 16)")).toEqual([]);
@@ -202,7 +202,7 @@ describe("rules of the schemas", () => {
     ]);
   });
 
-  it("say of an EC2NodeClass which reservations, interfaces and time-outs fit together", () => {
+  it("check reservations, network interfaces, timeouts and placement groups of an EC2NodeClass", () => {
     const check = (field: string, self: unknown) =>
       broken("EC2NodeClass", "v1", `spec.${field}`, self);
     const reservation = "capacityReservationSelectorTerms";

@@ -63,7 +63,7 @@ describe("defaulting of Provisioners", () => {
     ]);
   });
 
-  it("adds category and generation where nothing says what instances are wanted", () => {
+  it("adds category and generation where no requirement selects instances", () => {
     expect(keys(defaulted(provisioner({})))).toEqual([
       "kubernetes.io/os In linux",
       "kubernetes.io/arch In amd64",
@@ -73,7 +73,7 @@ describe("defaulting of Provisioners", () => {
     ]);
   });
 
-  it("S1-31: gives an inline provider arch and the cluster's own subnets and groups", () => {
+  it("S1-31: adds arch and the cluster's own subnet and security group selectors to an inline provider", () => {
     const [object] = seedObjects("s1-02-provisioner-RECONSTRUCTED.yaml");
     const result = defaulted(object);
     expect(keys(result)).toEqual([
@@ -87,7 +87,7 @@ describe("defaulting of Provisioners", () => {
     expect(denial(result)).toBeUndefined();
   });
 
-  it("changes nothing when asked twice", () => {
+  it("changes nothing in a Provisioner that is defaulted already", () => {
     const once = defaulted(provisioner({}));
     expect(ask("/default/karpenter.k8s.aws", once).patch).toBeUndefined();
   });
@@ -104,7 +104,7 @@ describe("validation of Provisioners", () => {
     );
   });
 
-  it("S1-33: takes ttlSecondsAfterEmpty -1 for never and denies other negatives", () => {
+  it(`S1-33: accepts ttlSecondsAfterEmpty -1 as "never" and denies other negative values`, () => {
     const [object] = seedObjects("s1-05-provisioner-ttl-minus-one.yaml");
     expect(denial(defaulted(object))).toBeUndefined();
     expect(denial(defaulted(object), { acceptMinusOne: false })).toContain("cannot be negative");
@@ -113,7 +113,7 @@ describe("validation of Provisioners", () => {
     );
   });
 
-  it("S1-18: requires an instance profile inline unless there is a default one", () => {
+  it("S1-18: requires spec.provider.instanceProfile unless a default instance profile is set", () => {
     const inline = defaulted({ ...provisioner({}), spec: { provider: {} } });
     expect(denial(inline)).toBe(
       "validation failed: missing field(s): spec.provider.instanceProfile",
@@ -121,20 +121,20 @@ describe("validation of Provisioners", () => {
     expect(denial(inline, { defaultInstanceProfile: "p" })).toBeUndefined();
   });
 
-  it("reads the inline block strictly", () => {
+  it("denies unknown fields in spec.provider", () => {
     const spec = { provider: { instanceProfile: "p", userData: "x" } };
     const inline = defaulted({ ...provisioner({}), spec });
     expect(denial(inline)).toBe('validation failed: json: unknown field "userData": spec.provider');
   });
 
-  it("refuses both ways of removing nodes at once", () => {
+  it("denies ttlSecondsAfterEmpty together with consolidation", () => {
     const spec = { ttlSecondsAfterEmpty: 30, consolidation: { enabled: true } };
     expect(denial(provisioner(spec))).toContain(
       "expected exactly one, got both: spec.consolidation.enabled, spec.ttlSecondsAfterEmpty",
     );
   });
 
-  it("refuses restricted labels, duplicate taints and values that do not fit", () => {
+  it("denies restricted labels, duplicate taints and values that do not suit the operator", () => {
     expect(denial(provisioner({ labels: { "karpenter.sh/custom": "x" } }))).toContain(
       'invalid key name "karpenter.sh/custom": spec.labels',
     );
@@ -146,7 +146,7 @@ describe("validation of Provisioners", () => {
     expect(denial(provisioner({ requirements: [gt] }))).toContain("spec.requirements[0].values");
   });
 
-  it("checks kubelet settings", () => {
+  it("checks kubeletConfiguration", () => {
     const kubelet = (config: object) => denial(provisioner({ kubeletConfiguration: config }));
     expect(kubelet({ evictionHard: { "memory.available": "5%" } })).toBeUndefined();
     expect(kubelet({ evictionHard: { memory: "5%" } })).toContain('invalid key name "memory"');
@@ -169,20 +169,20 @@ describe("validation of AWSNodeTemplates", () => {
     expect(denial(seedObjects("s0-02-nodetemplate-default.yaml").at(-1))).toBeUndefined();
   });
 
-  it("S0-65: refuses the tags that machines are found by, and no others", () => {
+  it("S0-65: denies the tags by which instances are found, and no others", () => {
     const objects = seedObjects("negative/s0-10-tags-restricted.yaml");
     expect(objects.map((one) => denial(one) !== undefined)).toEqual([true, true, true]);
     expect(denial(template({ tags: { "karpenter.sh/discovery": "x" } }))).toBeUndefined();
   });
 
-  it("S0-09: lists the families it knows", () => {
+  it("S0-09: denies an unknown amiFamily and lists the known ones", () => {
     expect(denial(template({ amiFamily: "Foo" }))).toContain(
       "AL2, Bottlerocket, Ubuntu, Windows2019, Windows2022, Custom",
     );
     expect(denial(template({ amiFamily: "Custom" }))).toContain("spec.provider.amiSelector");
   });
 
-  it("S0-13: keeps the hop limit in bounds", () => {
+  it("S0-13: denies an httpPutResponseHopLimit above 64", () => {
     const options = { httpPutResponseHopLimit: 65 };
     expect(denial(template({ metadataOptions: options }))).toBe(
       "validation failed: expected 1 <= 65 <= 64: spec.provider.metadataOptions.httpPutResponseHopLimit",
@@ -198,22 +198,22 @@ describe("validation of AWSNodeTemplates", () => {
     expect(device({ volumeSize: "100Ti" })).toContain("invalid value: 100Ti");
   });
 
-  it("leaves nothing beside a launch template that it would say itself", () => {
+  it("denies userData together with launchTemplate", () => {
     const spec = { launchTemplate: "lt", securityGroupSelector: undefined, userData: "x" };
     expect(denial(template(spec))).toBe(
       "validation failed: expected exactly one, got both: spec.provider.launchTemplate, spec.provider.userData",
     );
   });
 
-  it("S0-51: lets the curly quote of the seed pass", () => {
+  it("S0-51: accepts the curly quote in the seed's tags", () => {
     const objects = seedObjects("negative/s0-07-basic-deploy-blockdevice-curly-quote-asis.yaml");
     expect(objects.map((one) => denial(one))).toEqual([undefined, undefined]);
     expect(objects[1].spec.tags.intent).toBe('“apps"');
   });
 });
 
-describe("the other webhooks", () => {
-  it("refuse a logging configuration that cannot be read", () => {
+describe("the webhooks", () => {
+  it("deny a logging ConfigMap that cannot be parsed", () => {
     const [object] = seedObjects("s3-41-config-logging.yaml");
     expect(ask("/validate/config.karpenter.sh", object).allowed).toBe(true);
     const broken = { ...object, data: { "zap-logger-config": "{", "loglevel.controller": "loud" } };
@@ -222,7 +222,7 @@ describe("the other webhooks", () => {
     );
   });
 
-  it("have a path each", () => {
+  it("answer at the path of each webhook configuration, and at no other", () => {
     const paths = webhookConfigurations().flatMap((one) =>
       // biome-ignore lint/suspicious/noExplicitAny: shape of admissionregistration
       (one as any).webhooks.map((webhook: any) => webhook.clientConfig.service.path),
@@ -234,7 +234,7 @@ describe("the other webhooks", () => {
   });
 });
 
-describe("objects of wrong types", () => {
+describe("objects with fields of wrong types", () => {
   const provisioner = (spec: object) => ({
     apiVersion: "karpenter.sh/v1alpha5",
     kind: "Provisioner",
@@ -246,13 +246,13 @@ describe("objects of wrong types", () => {
     [{ requirements: {} }, "spec.requirements: wanted a list, got an object"],
     [{ taints: [null] }, "spec.taints[0]: wanted an object, got null"],
     [{ provider: { tags: { a: 5 } } }, "spec.provider.tags.a: wanted a text, got 5"],
-  ])("are left as they are by defaulting and refused in words: %j", (spec, words) => {
+  ])("are not changed by defaulting, and denied with the field's path: %j", (spec, words) => {
     const object = provisioner(spec);
     expect(defaulted(object as unknown as Provisioner)).toBe(object);
     expect(denial(object)).toContain(words);
   });
 
-  it("may have null where a field may be absent", () => {
+  it("may have null in an optional field", () => {
     const requirement = { key: "a", operator: "Exists", values: null };
     const object = provisioner({
       providerRef: { name: "t" },
@@ -262,7 +262,7 @@ describe("objects of wrong types", () => {
     expect(denial(object)).toBeUndefined();
   });
 
-  it("are refused where a ConfigMap of the log has them", () => {
+  it("are denied in a logging ConfigMap", () => {
     const data = { "zap-logger-config": 5, "loglevel.controller": [] };
     const answer = ask("/validate/config.karpenter.sh", { kind: "ConfigMap", data });
     expect(answer.allowed).toBe(false);

@@ -30,7 +30,7 @@ function back(object: KubeObject) {
 }
 
 describe("v1beta1 to v1", () => {
-  it("brings every seed object there and back without loss", () => {
+  it("converts every seed object to v1 and back without loss", () => {
     for (const object of SEEDS.flatMap((path) => seedObjects(path))) {
       if (!String(object.apiVersion).endsWith("/v1beta1")) continue;
       const written = { ...object };
@@ -45,7 +45,7 @@ describe("v1beta1 to v1", () => {
     }
   });
 
-  it("moves lifetime, policy, kubelet and class reference", () => {
+  it("converts expireAfter, consolidationPolicy, kubelet and nodeClassRef of a NodePool", () => {
     const [object] = seedObjects("s2-01-nodepool.yaml");
     const pool = there(object);
     expect(pool.spec.template.spec).toMatchObject({
@@ -64,7 +64,7 @@ describe("v1beta1 to v1", () => {
     });
   });
 
-  it("names the family's image by alias", () => {
+  it("converts the amiFamily to an AMI alias", () => {
     const { amiSelectorTerms: _, ...spec } = seedObjects("s3-30-ec2nodeclass-full.yaml")[0].spec;
     const beta = {
       apiVersion: "karpenter.k8s.aws/v1beta1",
@@ -78,7 +78,7 @@ describe("v1beta1 to v1", () => {
     expect(back(v1)).toEqual(beta);
   });
 
-  it("carries Ubuntu as AL2 with a note", () => {
+  it("converts amiFamily Ubuntu to AL2 with an annotation", () => {
     const beta = {
       apiVersion: "karpenter.k8s.aws/v1beta1",
       kind: "EC2NodeClass",
@@ -119,7 +119,7 @@ describe("v1 to v1beta1", () => {
     },
   } as unknown as KubeObject;
 
-  it("keeps what beta cannot say", () => {
+  it("keeps fields that v1beta1 lacks, for the way back", () => {
     const beta = back(pool);
     expect(beta.spec.disruption).toEqual({
       consolidationPolicy: "WhenUnderutilized",
@@ -129,13 +129,13 @@ describe("v1 to v1beta1", () => {
     expect(there(beta).spec).toEqual((pool as unknown as { spec: unknown }).spec);
   });
 
-  it("forgets reasons of budgets that beta has rewritten", () => {
+  it("drops the reasons of budgets that were changed in v1beta1", () => {
     const beta = back(pool);
     beta.spec.disruption = { ...beta.spec.disruption, budgets: [{ nodes: "2" }] };
     expect(there(beta).spec.disruption.budgets).toEqual([{ nodes: "2" }]);
   });
 
-  it("leaves a v1 claim's immutable spec as it was", () => {
+  it("leaves the immutable spec of a v1 NodeClaim unchanged, there and back", () => {
     const claim = {
       apiVersion: "karpenter.sh/v1",
       kind: "NodeClaim",
@@ -157,14 +157,14 @@ describe("a ConversionReview", () => {
   const review = (desiredAPIVersion: string, ...objects: readonly KubeObject[]) =>
     conversionReview({ request: { uid: "u", desiredAPIVersion, objects } }).response;
 
-  it("is answered in order", () => {
+  it("is answered with as many objects as it has", () => {
     const [object] = seedObjects("s2-01-nodepool.yaml");
     const answer = review("karpenter.sh/v1", object, object);
     expect(answer).toMatchObject({ uid: "u", result: { status: "Success" } });
     expect(answer["convertedObjects"]).toHaveLength(2);
   });
 
-  it("fails with the object's name where there is no way", () => {
+  it("fails with the object's name if no conversion exists", () => {
     const [object] = seedObjects("s0-04-custom_karpenter_provisioner.yaml");
     expect(review("karpenter.sh/v1", object)["result"]).toMatchObject({
       status: "Failed",
@@ -173,7 +173,7 @@ describe("a ConversionReview", () => {
   });
 });
 
-describe("a hostile object", () => {
+describe("a ConversionReview of a malformed object", () => {
   const nodeClassRef = { kind: "EC2NodeClass", name: "c" };
   const claim = (spec: object, annotations = {}) => ({
     apiVersion: "karpenter.sh/v1",
@@ -197,18 +197,18 @@ describe("a hostile object", () => {
     [{ ...claim({}), kind: "constructor" }, "no way from karpenter.sh/v1"],
     [{ ...claim({}), kind: { toString: 5 } }, "no way from karpenter.sh/v1"],
     [{ ...claim({}), apiVersion: "/v1" }, "no way from /v1"],
-  ])("fails in words: %j", (object, words) => {
+  ])("fails with a message that names the field or versions: %j", (object, words) => {
     const { result } = answer([object]);
     expect(result.status).toBe("Failed");
     expect(result.message).toContain(words);
   });
 
-  it("has no uid but a text: a nested one would not go back", () => {
+  it("is answered with an empty uid if its uid is not a string", () => {
     expect(answer([], { uid: [[[]]] })).toMatchObject({ uid: "", convertedObjects: [] });
   });
 
   it.each(["5", '{"apiVersion": {}, "name": "c"}', '{"name": 5}', "[".repeat(5)])(
-    "converts whatever its annotations say: %s",
+    "converts a NodeClaim with malformed compatibility annotations: %s",
     (text) => {
       const annotations = {
         "compatibility.karpenter.sh/v1beta1-nodeclass-reference": text,

@@ -44,24 +44,24 @@ const claimOf = (world: FakeWorld) => world.api.find(NODE_CLAIM, "a") as NodeCla
 const machines = ({ cloud }: FakeWorld) => [...cloud.instances.keys()];
 const podNames = ({ api }: FakeWorld) => api.all(POD).map(({ metadata: { name } }) => name);
 
-describe("a deleted claim whose Node no mirror has", () => {
+describe("a deleted NodeClaim whose Node the informer lacks", () => {
   it.each([
-    ["names its Node", () => undefined],
-    ["names no Node", unnamed],
+    ["has status.nodeName", () => undefined],
+    ["has no status.nodeName", unnamed],
     [
-      "names a Node that is gone",
+      "has the nodeName of a Node that is gone",
       (world: FakeWorld) => world.api.change(NODE_CLAIM, "a", { status: { nodeName: "before" } }),
     ],
     [
-      "names a Node that is another instance's by now",
+      "has the nodeName of another instance's Node",
       (world: FakeWorld) => world.api.change(NODE_CLAIM, "a", { status: { nodeName: "b" } }),
     ],
     [
-      "has lost its status but for the instance",
+      "has only its providerID left in its status",
       (world: FakeWorld) =>
         world.api.change(NODE_CLAIM, "a", { status: { nodeName: null, conditions: [] } }),
     ],
-  ])("keeps its machine while the Node is there, where the claim %s", async (_, change) => {
+  ])("keeps its instance while the Node exists, if the NodeClaim %s", async (_, change) => {
     const world = await worldOf("a");
     change(world);
     await run(world);
@@ -83,7 +83,7 @@ describe("a deleted claim whose Node no mirror has", () => {
   });
 
   it.each([
-    ["is short", () => ({ items: [], resourceVersion: "1000" })],
+    ["is incomplete", () => ({ items: [], resourceVersion: "1000" })],
     [
       "is old",
       (all: { items: readonly Node[] }) => ({
@@ -98,12 +98,12 @@ describe("a deleted claim whose Node no mirror has", () => {
       },
     ],
     [
-      "is of a kind that is not served",
+      "is not served",
       () => {
         throw new KubeError(404, { code: 404, reason: "NotFound" }, "list nodes");
       },
     ],
-  ] as const)("keeps its machine while the list of Nodes %s", async (_, lie) => {
+  ] as const)("keeps its instance while the list of Nodes %s", async (_, lie) => {
     const world = await worldOf("a");
     unnamed(world);
     await run(world);
@@ -123,7 +123,7 @@ describe("a deleted claim whose Node no mirror has", () => {
     await world.stop();
   });
 
-  it("keeps its machine while the list lacks a Node that pods name, where the mirror has no Node", async () => {
+  it("keeps its instance while the list of Nodes lacks one that has pods, and the informer has none", async () => {
     const world = await worldOf("a", "b");
     unnamed(world);
     await run(world);
@@ -139,8 +139,8 @@ describe("a deleted claim whose Node no mirror has", () => {
   });
 });
 
-describe("a list that lacks exactly the Node of a deleted claim, which no pod names", () => {
-  it("is found out by the list of the server's cache: the machine stays", async () => {
+describe("a list that lacks the Node of a deleted NodeClaim, which has no pods", () => {
+  it("is contradicted by the list from the API server's cache: the instance stays", async () => {
     const world = await worldOf("a");
     unnamed(world);
     world.api.vanish(POD, "default/on-a");
@@ -164,8 +164,8 @@ describe("a list that lacks exactly the Node of a deleted claim, which no pod na
   });
 });
 
-describe("a deleted claim whose Node is seen", () => {
-  it("costs no list of Nodes: what this process has drained is asked for by name", async () => {
+describe("a deleted NodeClaim whose Node the informer has", () => {
+  it("causes no list of Nodes, because the drained Node is read by name", async () => {
     const world = await worldOf();
     await run(world);
     const { list } = world.kube;
@@ -184,8 +184,8 @@ describe("a deleted claim whose Node is seen", () => {
   });
 });
 
-describe("a Node that somebody took our finalizer off", () => {
-  it("is drained all the same, where its claim is deleted", async () => {
+describe("a Node that lost our finalizer", () => {
+  it("is drained when its NodeClaim is deleted", async () => {
     const world = await worldOf();
     world.api.change(NODE, "a", { metadata: { finalizers: null } });
     await run(world);
@@ -202,7 +202,7 @@ describe("a Node that somebody took our finalizer off", () => {
     await world.stop();
   });
 
-  it("is drained all the same, where no claim names its machine", async () => {
+  it("is drained when its instance has no NodeClaim", async () => {
     const world = await worldOf();
     world.api.change(NODE, "a", { metadata: { finalizers: null } });
     await run(world);
@@ -219,8 +219,8 @@ describe("a Node that somebody took our finalizer off", () => {
   });
 });
 
-describe("a machine of two Nodes", () => {
-  it("stays while the one that its claim names is there, even if no mirror has that one", async () => {
+describe("an instance of two Nodes", () => {
+  it("stays while its NodeClaim's Node exists, even if the informer lacks that Node", async () => {
     const world = await worldOf("a");
     const twin = world.api.find(NODE, "a") as Node;
     await world.api.create(NODE, {
@@ -237,7 +237,7 @@ describe("a machine of two Nodes", () => {
 });
 
 describe("an instance that came too late", () => {
-  it("stays where a Node has joined for it that no mirror has", async () => {
+  it("stays if a Node with its provider ID exists that the informer lacks", async () => {
     const world = await worldOf("a");
     await run(world);
     world.api.vanish(NODE_CLAIM, "a");

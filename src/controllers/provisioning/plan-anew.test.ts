@@ -140,15 +140,15 @@ const [a, b, u] = [
   pod({ name: "u", cpu: "1400m" }),
 ];
 
-describe("pods that are planned again", () => {
-  it("get their node though the pass left others over that would go onto it", async () => {
+describe("pods that are planned again after the API server found a NodeClaim invalid", () => {
+  it("get their node though pods that fitted nowhere would go onto it", async () => {
     const { claims, nominated, failed } = await passOver([a, b, u], { limits: { cpu: "4" } });
     expect(claims.map(cpuOf)).toEqual(["1500m"]);
     expect(nominated).toEqual(["a"]);
     expect([...failed.keys()].toSorted()).toEqual(["b", "u"]);
   });
 
-  it("get their node though pods would go onto it that a command has a place for", async () => {
+  it("get their node though a disruption command's pods would go onto it", async () => {
     const moving = [pod({ name: "moving", cpu: "1400m", nodeName: "old" })];
     const { claims, nominated, failed } = await passOver([a, b], { moving });
     expect(claims.map(cpuOf)).toEqual(["1500m"]);
@@ -156,7 +156,7 @@ describe("pods that are planned again", () => {
     expect([...failed.keys()]).toEqual(["b"]);
   });
 
-  it("do not get the room of a command's pod that may not come near what the pass has made", async () => {
+  it("leave room for a command's pod that has anti-affinity to the pass's other NodeClaims", async () => {
     const types = [instanceType({ name: "c-4x", cpu: 4, zones: ["zone-a", "zone-b", "zone-c"] })];
     const made = pod({ name: "made", cpu: "3800m", labels: LABELS });
     const moving = [pod({ name: "moving", cpu: "3", nodeName: "old", spec: APART })];
@@ -166,13 +166,13 @@ describe("pods that are planned again", () => {
     expect(nominated).toEqual(["a", "made", "moving"]);
   });
 
-  it("get no node once they are gone", async () => {
+  it("get no node once they are deleted", async () => {
     const { claims, nominated } = await passOver([a, b], { leaves: a });
     expect(claims).toEqual([]);
     expect(nominated).toEqual([]);
   });
 
-  it("are followed by those for whom an invalid claim had left nothing of the limits", async () => {
+  it("leave the NodePool limit of an invalid NodeClaim to pods that fitted nowhere", async () => {
     const large = pod({ name: "large", cpu: "3601m" });
     const { claims, nominated, failed } = await passOver([large, u], { limits: { cpu: "4" } });
     expect(claims.map(cpuOf)).toEqual(["1400m"]);
@@ -180,7 +180,7 @@ describe("pods that are planned again", () => {
     expect(failed.get("large")).toContain("spec: Invalid value");
   });
 
-  it("hold nobody up who was left over: one of these may be invalid, too", async () => {
+  it("do not wait for pods that fitted nowhere, of which one is invalid, too", async () => {
     const large = pod({ name: "large", cpu: "3601m" });
     const { nominated, failed } = await passOver([large, a, b], { limits: { cpu: "4" } });
     expect(nominated).toEqual(["a"]);
@@ -188,7 +188,7 @@ describe("pods that are planned again", () => {
   });
 });
 
-describe("what a pass has placed, when it plans others again", () => {
+describe("NodeClaims that a pass created, when it plans other pods again", () => {
   const spread: Partial<Pod["spec"]> = {
     topologySpreadConstraints: [{ ...SELECTED, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }],
   };
@@ -198,7 +198,7 @@ describe("what a pass has placed, when it plans others again", () => {
     ["a spread", spread],
     // The claims allow several of these values, and will get one of them.
     ["a spread of pods that name their machines", { ...spread, affinity: { nodeAffinity: LARGE } }],
-  ])("is seen by %s over zones", async (_, spec) => {
+  ])("are counted by %s over zones", async (_, spec) => {
     const x1 = pod({ name: "x1", cpu: "3800m", labels: LABELS, spec });
     const x2 = pod({ name: "x2", cpu: "2", labels: LABELS, spec });
     const { claims, nominated } = await passOver([x1, x2, b]);
@@ -207,7 +207,7 @@ describe("what a pass has placed, when it plans others again", () => {
     expect(zones.toSorted()).toEqual(["zone-a", "zone-b"]);
   });
 
-  it("is kept away from where it may yet come up in several zones", async () => {
+  it("delay a pod with anti-affinity until their zone is known", async () => {
     // The first two pods share a node in zone-c. The third may get a node in one of the two other zones.
     const spec = { nodeSelector: { [TOPOLOGY_ZONE_LABEL_KEY]: "zone-c" } };
     const bad = pod({ name: "bad", cpu: "2301m", spec });
@@ -224,7 +224,7 @@ describe("what a pass has placed, when it plans others again", () => {
     expect(later.nominated).toContain("away");
   });
 
-  it("keeps the reservations it may be launched into", async () => {
+  it("keep the capacity reservations that they may be launched into", async () => {
     const label = "karpenter.k8s.aws/capacity-reservation-id";
     const offerings = [
       {
@@ -250,14 +250,14 @@ describe("what a pass has placed, when it plans others again", () => {
     expect([...failed.keys()]).toEqual(["b"]);
   });
 
-  it("counts once against a limit of nodes", async () => {
+  it("count once for the NodePool limit of nodes", async () => {
     const ok = pod({ name: "ok", cpu: "3800m" });
     const { claims, nominated } = await passOver([ok, a, b], { limits: { nodes: "2" } });
     expect(claims).toHaveLength(2);
     expect(nominated).toEqual(["a", "ok"]);
   });
 
-  it("is why the limits refuse others, who are told so", async () => {
+  it("are counted in the NodePool limit, which is the reason that others' events give", async () => {
     const c = pod({ name: "c", cpu: "700m" });
     const { nominated, failed } = await passOver([a, b, c], { limits: { nodes: "1" } });
     expect(nominated).toEqual(["a"]);

@@ -69,20 +69,20 @@ async function asked(placed: readonly string[], limits: Record<string, string> =
   return { nodes: made.length, waits };
 }
 
-describe("pods that a command has a place for", () => {
+describe("pods for which a disruption command has planned a node", () => {
   it("get no further node", async () => {
     expect(await asked([])).toEqual({ nodes: 2, waits: false });
     expect(await asked(["moving"])).toEqual({ nodes: 1, waits: false });
     expect(await asked(["moving", "waiting"])).toEqual({ nodes: 0, waits: false });
   });
 
-  it("take nothing of the pool's limits from those that wait", async () => {
+  it("take nothing of the NodePool limit from pending pods", async () => {
     expect(await asked([], { cpu: "16" })).toEqual({ nodes: 1, waits: true });
     expect(await asked(["moving"], { cpu: "16" })).toEqual({ nodes: 1, waits: false });
   });
 });
 
-describe("a pod that claims devices", () => {
+describe("a pod with ResourceClaims", () => {
   const claimed = async (settings: Parameters<typeof fakeWorld>[0]) => {
     const world = fakeWorld(settings);
     await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
@@ -124,7 +124,7 @@ describe("a pod that claims devices", () => {
     return world;
   };
 
-  it("gets a node of a type that will publish them, with the drivers to wait for", async () => {
+  it("gets a NodeClaim of an instance type with these devices, annotated with the DRA drivers", async () => {
     const world = await claimed({ compileSelector: compileDeviceSelector });
     const [claim] = world.api.all(NODE_CLAIM);
     expect(claim?.metadata.annotations?.["karpenter.sh/requested-dra-drivers"]).toBe(DRIVER);
@@ -132,7 +132,7 @@ describe("a pod that claims devices", () => {
     expect(types?.values).toEqual(["c-4x"]);
   });
 
-  it("is refused with upstream's words where claims are ignored", async () => {
+  it("gets FailedScheduling with upstream's message where ResourceClaims are ignored", async () => {
     const world = await claimed({});
     expect(world.api.all(NODE_CLAIM)).toEqual([]);
     const told = world.published.find(({ reason }) => reason === "FailedScheduling");
@@ -140,8 +140,8 @@ describe("a pod that claims devices", () => {
   });
 });
 
-describe("a pool whose requirements no instance type meets", () => {
-  it("says so itself, and not again within a minute", async () => {
+describe("a NodePool whose requirements no instance type meets", () => {
+  it("gets the event NoCompatibleInstanceTypes, at most once a minute", async () => {
     const world = fakeWorld();
     await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
     const requirements = [
@@ -182,7 +182,7 @@ describe("a pool whose requirements no instance type meets", () => {
   });
 });
 
-describe("a claim that the API server finds invalid", () => {
+describe("a NodeClaim that the API server finds invalid", () => {
   /** Plans two pods of each size. The server refuses claims with `status` if their requests are not whole cpus. */
   async function refusing(
     sizes: readonly string[],
@@ -225,7 +225,7 @@ describe("a claim that the API server finds invalid", () => {
     };
   }
 
-  it("holds up only the pods that are the cause: others on it get nodes in the same pass", async () => {
+  it("delays only the pods that make it invalid: its other pods get nodes in the same pass", async () => {
     const { world, sent, nominated, failed } = await refusing(["1", "1001m", "500m"]);
     expect(sent[0]).toBe("5002m");
     expect(sent.slice(1).toSorted()).toEqual(["1", "2", "2002m"]);
@@ -237,7 +237,7 @@ describe("a claim that the API server finds invalid", () => {
     await world.stop();
   });
 
-  it("is not sent again at once when all its pods are alike, nor when the server is only busy", async () => {
+  it("is not split if all its pods are alike, or if the server answers 403 or 500", async () => {
     const alike = await refusing(["1001m"]);
     expect(alike.sent).toEqual(["2002m"]);
     await alike.world.stop();
@@ -248,7 +248,7 @@ describe("a claim that the API server finds invalid", () => {
     }
   });
 
-  it("keeps to the pool's limits when its pods are planned apart, however large the machines get", async () => {
+  it("keeps the NodePool limit for the largest possible instances when its pods are split up", async () => {
     const { world } = await refusing(["1", "1001m", "2"], { limits: { cpu: "10" } });
     const largest = world.api.all(NODE_CLAIM).map((claim) => {
       const { requirements } = (claim as NodeClaim).spec;

@@ -214,7 +214,7 @@ describe("a client inside a pod", () => {
   });
 });
 
-describe("a credential plugin", () => {
+describe("a credential plugin of a kubeconfig", () => {
   it.each(["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"])(
     "of %s runs once, and again when its credential has expired or was refused",
     async (apiVersion) => {

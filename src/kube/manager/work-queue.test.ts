@@ -45,7 +45,7 @@ function clockOfTurns(turnMs: () => number) {
 }
 
 describe("work queue", () => {
-  it("works on an item once however often it was asked for while waiting", async () => {
+  it("works on an item once, however often it was added while queued", async () => {
     const { clock, log, queue: q } = queue(async () => AWAIT_CHANGE);
     q.add("a");
     q.add("b");
@@ -54,7 +54,7 @@ describe("work queue", () => {
     expect(log).toEqual(["0 a", "0 b"]);
   });
 
-  it("looks again at an item that was asked for while it was worked on, never twice at once", async () => {
+  it("works again on an item added during its work, never on both at the same time", async () => {
     let release: () => void = () => undefined;
     const gate = new Promise<void>((resolve) => {
       release = resolve;
@@ -81,7 +81,7 @@ describe("work queue", () => {
     expect(log).toEqual(["0 a", "0 a"]);
   });
 
-  it("tries again soon what only came too late, and does not count it as a failure", async () => {
+  it("retries an item that came too late after 0.1 s to 1 s, without counting a failure", async () => {
     let tries = 0;
     const {
       clock,
@@ -100,7 +100,7 @@ describe("work queue", () => {
     );
   });
 
-  it("does not let all that lost to one rival try again at one moment, nor wait longer for it", async () => {
+  it("spreads the retries of 50 items that came too late, without longer waits", async () => {
     const random = new Random("races");
     const jitter = () => random.fraction();
     const {
@@ -123,7 +123,7 @@ describe("work queue", () => {
     expect(Math.min(...last)).toBeGreaterThanOrEqual(5_500 / 2);
   });
 
-  it("comes back after the delay asked for, or at once when something changes first", async () => {
+  it("works again after the requested delay, or at once if the item is added first", async () => {
     const {
       clock,
       log,
@@ -140,7 +140,7 @@ describe("work queue", () => {
     expect(log).toEqual(["0 a", "4000 a", "9000 a"]);
   });
 
-  it("tries a failing item again with doubling delay up to the limit, and gives up when told", async () => {
+  it("retries a failing item with a doubling delay up to the limit, until the error handler says never", async () => {
     const {
       clock,
       log,
@@ -163,7 +163,7 @@ describe("work queue", () => {
     expect(log).toEqual(["1000 a"]);
   });
 
-  it("works on no more items in one turn of the loop than there is room for, and loses none", async () => {
+  it("starts items for at most 10 ms in one turn of the event loop, and loses none", async () => {
     // Each item takes three milliseconds before its first await, and three after it.
     let turnMs = 0;
     let turn = 0;
@@ -201,7 +201,7 @@ describe("work queue", () => {
     expect(q.depth).toBe(0);
   });
 
-  it("begins nothing any more once it is stopped, even if it was to begin in another turn", async () => {
+  it("starts no item after stop, even if it waited for the next turn of the event loop", async () => {
     const { clock, turns, sleeps } = clockOfTurns(() => turnMs);
     const begun: number[] = [];
     let turnMs = 0;
@@ -234,7 +234,7 @@ describe("work queue", () => {
     expect(begun).toHaveLength(before);
   });
 
-  it("holds its work back until it is opened", async () => {
+  it("starts no item until it is opened", async () => {
     const clock = new VirtualClock(0);
     const log: string[] = [];
     const q = new WorkQueue<string>({

@@ -112,7 +112,7 @@ async function open(crds: readonly KubeObject[] = customResourceDefinitions()) {
 }
 
 describe("webhooks", () => {
-  it("convert and admit over HTTPS under their rights alone", async () => {
+  it("convert and admit over HTTPS with no more than their RBAC rights", async () => {
     const { client, start, until, said } = await open();
     start();
     await until(said("webhooks are served"));
@@ -146,7 +146,7 @@ describe("webhooks", () => {
     );
   });
 
-  it("have nothing to do where the CRDs are upstream's v1 alone", async () => {
+  it("are not served where the CRDs have upstream's version v1 only", async () => {
     const crds = customResourceDefinitions().filter(({ metadata }) =>
       CLAIMS.includes(metadata.name),
     );
@@ -158,7 +158,7 @@ describe("webhooks", () => {
     expect(lines).toEqual([]);
   });
 
-  it("are waited for by caches where objects are stored at an older version", async () => {
+  it("are awaited by informers if objects are stored in an older version", async () => {
     const { client, start, until, said } = await open();
     const webhooks = start();
     await until(said("webhooks are served"));
@@ -174,7 +174,7 @@ describe("webhooks", () => {
     await until(() => webhooks.isWaitedFor);
   });
 
-  it("begin when CRDs are installed later", async () => {
+  it("are served when CRDs are installed later", async () => {
     const { client, start, until, said } = await open([]);
     const webhooks = start();
     await until(() => webhooks.settled);
@@ -183,7 +183,7 @@ describe("webhooks", () => {
     await until(said("webhooks are served"));
   });
 
-  it("of two replicas share one certificate, and fill a Secret that a chart brought empty", async () => {
+  it("of two replicas share one certificate, in the empty Secret of the chart", async () => {
     const { client, start, until, lines } = await open();
     await client.create(SECRET, { apiVersion: "v1", kind: "Secret", metadata: SECRET_REF });
     start();
@@ -195,7 +195,7 @@ describe("webhooks", () => {
     expect(Object.keys(data).sort()).toEqual(["ca-cert.pem", "server-cert.pem", "server-key.pem"]);
   });
 
-  it("renew the certificate in time, and who still serves the old one is trusted meanwhile", async () => {
+  it("renew the certificate in time, with the old authority still in the caBundle", async () => {
     const { client, clock, start, until, said, bundleOf } = await open();
     const old = await makeCertificate(["127.0.0.1"], clock.now() - 6 * DAY_MS + 30_000);
     const data = Object.fromEntries(
@@ -222,7 +222,7 @@ describe("webhooks", () => {
     await expect(post({ url, caBundle: before }, REVIEW)).rejects.toThrow("certificate");
   });
 
-  it("name the right that is missing, at once and every minute, and are not waited for", async () => {
+  it("log a missing RBAC right at once and every minute, and count as settled", async () => {
     const { client, start, until, lines, clock } = await open();
     const refused: KubeClient = {
       ...client,
@@ -245,7 +245,7 @@ describe("webhooks", () => {
     expect(errors[0]).toContain("DISABLE_WEBHOOK=true");
   });
 
-  it("register nothing that the API server would not find", async () => {
+  it("register no caBundle if their Service does not exist", async () => {
     const { start, until, said, bundleOf } = await open();
     const webhooks = start({ service: "karpenter" });
     await until(() => webhooks.settled);
