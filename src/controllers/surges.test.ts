@@ -54,8 +54,8 @@ async function leaving(
 
 const rolledOver = (world: FakeWorld) => world.api.all(DEPLOYMENT)[0];
 
-describe("a pod that asks to be moved without downtime", () => {
-  it("has its Deployment rolled over, and is not evicted meanwhile", async () => {
+describe("a zero-downtime pod on a deleted Node", () => {
+  it("has its Deployment restarted, and is not evicted meanwhile", async () => {
     const world = await leaving();
     await world.api.delete(NODE, { name: "node-a" });
     await world.clock.advance(20_000);
@@ -64,7 +64,7 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.stop();
   });
 
-  it("is evicted at once where that is not granted, with an event that says how to grant it", async () => {
+  it("is evicted if Deployments may not be patched, with an event that says how to grant it", async () => {
     const world = await leaving({}, {}, { surgeNamespaces: ["shop"] });
     await world.api.delete(NODE, { name: "node-a" });
     await world.clock.advance(20_000);
@@ -76,7 +76,7 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.stop();
   });
 
-  it("stays where it is not to be disrupted: a rollout would end it as an eviction does", async () => {
+  it("is neither rolled over nor evicted with the do-not-disrupt annotation", async () => {
     const world = await leaving({ "karpenter.sh/do-not-disrupt": "true" });
     await world.api.delete(NODE, { name: "node-a" });
     await world.clock.advance(60_000);
@@ -85,7 +85,7 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.stop();
   });
 
-  it("is moved so, too, once its time of not being disrupted is over", async () => {
+  it("has its Deployment restarted once its do-not-disrupt duration is over", async () => {
     const world = await leaving({ "karpenter.sh/do-not-disrupt": "3m" });
     await world.api.delete(NODE, { name: "node-a" });
     await world.clock.advance(170_000);
@@ -96,7 +96,7 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.stop();
   });
 
-  it("is moved so, too, once somebody takes its annotation back", async () => {
+  it("has its Deployment restarted once a user withdraws its do-not-disrupt annotation", async () => {
     const world = await leaving({ "karpenter.sh/do-not-disrupt": "true" });
     await world.api.delete(NODE, { name: "node-a" });
     await world.clock.advance(63_300);
@@ -109,7 +109,7 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.stop();
   });
 
-  it("has all the time that a move may take from then on, not from when its node was deleted", async () => {
+  it("has the whole surge timeout from the end of its do-not-disrupt duration on", async () => {
     const world = await leaving({ "karpenter.sh/do-not-disrupt": "20m" });
     await world.api.delete(NODE, { name: "node-a" });
     await world.clock.advance(1_190_000);
@@ -120,7 +120,7 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.stop();
   });
 
-  it("has it from when its annotation was taken back, too, and is evicted after that as any other", async () => {
+  it("has the surge timeout from the withdrawal of do-not-disrupt on, and is evicted after that", async () => {
     const world = await leaving({ "karpenter.sh/do-not-disrupt": "true" });
     await world.api.delete(NODE, { name: "node-a" });
     await world.clock.advance(1_200_000);
@@ -140,7 +140,7 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.stop();
   });
 
-  it("has it from when its turn comes, where pods that go before it are held for longer than a move may take", async () => {
+  it("has the surge timeout from its turn on, if pods before it are held for longer than that", async () => {
     const world = await leaving({}, { priorityClassName: "system-cluster-critical" });
     const status = { phase: "Running", startTime: toRfc3339(world.clock.now()) } as const;
     const annotations = { "karpenter.sh/do-not-disrupt": "20m" };
@@ -155,7 +155,7 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.stop();
   });
 
-  it("is left to end where it is going already: its Deployment has a newer one", async () => {
+  it("does not have its Deployment restarted if it is already being deleted", async () => {
     const world = await leaving();
     const deletionTimestamp = toRfc3339(world.clock.now() + 600_000);
     world.api.change(POD, "default/web-5f-x", {

@@ -27,7 +27,7 @@ describe("once the machine's clock is set back by an hour", () => {
   afterEach(() => void vi.useRealTimers());
   const setBack = () => vi.setSystemTime(Date.now() - HOUR_MS);
 
-  it("a queue looks at its items when it was to", async () => {
+  it("a work queue works on delayed items in time", async () => {
     const clock = new SystemClock();
     const seen: string[] = [];
     const queue = new WorkQueue<string>({
@@ -49,7 +49,7 @@ describe("once the machine's clock is set back by an hour", () => {
     await queue.stop();
   });
 
-  it("requests wait no longer for their turn", async () => {
+  it("the rate limiter delays a request no longer", async () => {
     const answer = { status: 200, headers: {}, body: {} };
     const transport = { send: async () => answer, close: () => undefined };
     const limited = rateLimited(transport as never, new SystemClock(), {
@@ -65,8 +65,8 @@ describe("once the machine's clock is set back by an hour", () => {
   });
 });
 
-describe("once a machine's clock is set back by an hour, on a clock that is told to", () => {
-  it("a lease is led on, given up in ten seconds where the server hangs, and taken in fifteen", async () => {
+describe("after a virtual clock is set back by an hour", () => {
+  it("a leader keeps its lease, loses it in 10 s if the server hangs, and another acquires it", async () => {
     const clock = new VirtualClock();
     const kube = fakeKube(clock);
     let hangs = false;
@@ -96,7 +96,7 @@ describe("once a machine's clock is set back by an hour, on a clock that is told
     await second.release();
   });
 
-  it("a watch is given up after 75 seconds without a word, and opened again at once", async () => {
+  it("a watch without events is closed after 75 seconds, and opened again at once", async () => {
     const clock = new VirtualClock();
     const opened: number[] = [];
     const heard: string[] = [];
@@ -158,7 +158,7 @@ describe("once a machine's clock is set back by an hour, on a clock that is told
     loop.close();
   });
 
-  it("a stale view is told of after five seconds, and work that is done has lasted as long as it has", async () => {
+  it("a stale view is logged after five seconds, and reconcile durations are correct", async () => {
     const clock = new VirtualClock();
     const kube = fakeKube(clock);
     const random = new Random("back");

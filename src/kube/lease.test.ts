@@ -54,7 +54,7 @@ function versioned(kube: FakeKube): KubeClient {
 }
 
 describe("leader election", () => {
-  it("ends ten seconds after the server began to hang, before another replica takes over", async () => {
+  it("ends ten seconds after the server began to hang, before another replica acquires the lease", async () => {
     const { clock, kube, elect, holder } = open();
     const { client, hang } = hanging(kube);
     const first = elect("first", client);
@@ -71,7 +71,7 @@ describe("leader election", () => {
     await second.leadership.release();
   });
 
-  it("does not hand back what another holds by now", async () => {
+  it("does not release a lease that another replica holds by now", async () => {
     const { clock, kube, elect, holder } = open();
     const { client, hang } = hanging(kube);
     const first = elect("first", client);
@@ -83,7 +83,7 @@ describe("leader election", () => {
     expect(holder()).toBe("second");
   });
 
-  it("hands the lead back when it ends on purpose, so that the next one need not wait", async () => {
+  it("releases the lease on shutdown, so that the next replica need not wait", async () => {
     const { clock, elect, holder } = open();
     const first = elect("first");
     const second = elect("second");
@@ -94,7 +94,7 @@ describe("leader election", () => {
     expect(holder()).toBe("second");
   });
 
-  it("tries again in time when one request hangs", async () => {
+  it("keeps the lease when one request hangs", async () => {
     const { clock, kube, elect } = open();
     let calls = 0;
     const once: KubeClient = {
@@ -107,7 +107,7 @@ describe("leader election", () => {
     expect(first.told).toEqual(["acquired 0"]);
   });
 
-  it("renews in one request, and so keeps the lead of a server that takes three seconds for each", async () => {
+  it("renews with one request, and keeps the lease if each takes three seconds", async () => {
     const { clock, kube, elect } = open();
     let reads = 0;
     const slow: KubeClient = {
@@ -128,7 +128,7 @@ describe("leader election", () => {
     expect(reads).toBe(1);
   });
 
-  it("gives the lead up at the next renewal once another holds the lease, however that came", async () => {
+  it("ends at the next renewal once another identity holds the lease", async () => {
     const { clock, kube, elect, holder } = open();
     const first = elect("first", versioned(kube));
     await clock.advance(4_500);
@@ -139,7 +139,7 @@ describe("leader election", () => {
     expect(holder()).toBe("thief");
   });
 
-  it("keeps the lead where somebody else wrote the lease and left its holder", async () => {
+  it("continues if another program changes the lease but not its holder", async () => {
     const { clock, kube, elect } = open();
     const first = elect("first", versioned(kube));
     await clock.advance(4_500);
@@ -148,7 +148,7 @@ describe("leader election", () => {
     expect(first.told).toEqual(["acquired 0"]);
   });
 
-  it("reads the lease again when somebody else wrote it meanwhile", async () => {
+  it("reads the lease again after a write conflict", async () => {
     const { clock, kube, elect } = open();
     const answers: string[] = [];
     const contested: KubeClient = {

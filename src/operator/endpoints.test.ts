@@ -46,7 +46,7 @@ async function* failing(): AsyncIterable<string> {
 const status = async (url: string): Promise<number> => (await fetch(url)).status;
 
 describe("endpoints", () => {
-  it("serves metrics as Prometheus reads them, and nothing else on that port", async () => {
+  it("serves metrics in Prometheus' format, and nothing else on the metrics port", async () => {
     const { metricsUrl } = await serve({ ready: true });
     const answer = await fetch(`${metricsUrl}?name[]=x`);
     expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4");
@@ -54,7 +54,7 @@ describe("endpoints", () => {
     expect(await status(new URL("/healthz", metricsUrl).href)).toBe(404);
   });
 
-  it("is alive at once and ready when the operator is", async () => {
+  it("answers /healthz at once and /readyz when the operator is ready", async () => {
     const state = { ready: false };
     const { healthUrl } = await serve(state);
     expect(await status(`${healthUrl}/healthz`)).toBe(200);
@@ -64,7 +64,7 @@ describe("endpoints", () => {
     expect(await status(`${healthUrl}/metrics`)).toBe(404);
   });
 
-  it("sends metrics piece by piece, with turns for others, and no half as the whole", async () => {
+  it("sends metrics in parts with pauses, and breaks the connection if rendering fails", async () => {
     let [turnMs, sleeps, fails] = [0, 0, false];
     async function* many(): AsyncIterable<string> {
       for (let part = 0; part < 100; part++) {
@@ -98,7 +98,7 @@ describe("endpoints", () => {
     await expect(fetch(open.metricsUrl as string).then((one) => one.text())).rejects.toThrow();
   });
 
-  it("makes no more metrics for somebody who has gone while others had their turn", async () => {
+  it("stops rendering metrics for a client that has disconnected", async () => {
     let ended = false;
     async function* many(): AsyncIterable<string> {
       try {
@@ -149,7 +149,7 @@ describe("endpoints", () => {
     expect(open.healthUrl).toBe(undefined);
   });
 
-  it("names the flag of a port that is taken", async () => {
+  it("names the flag of a port that is in use, and closes the other port", async () => {
     const { metricsUrl } = await serve({ ready: true });
     const taken = Number(new URL(metricsUrl as string).port);
     const free = await freePort();

@@ -189,7 +189,7 @@ describe("validation of AWSNodeTemplates", () => {
     );
   });
 
-  it("checks devices", () => {
+  it("checks blockDeviceMappings", () => {
     const device = (ebs: object) =>
       denial(template({ blockDeviceMappings: [{ deviceName: "/dev/xvda", ebs }] }));
     expect(device({ volumeSize: "20Gi", volumeType: "gp3" })).toBeUndefined();

@@ -29,7 +29,7 @@ function back(object: KubeObject) {
   return convertObject(object, `${group(object)}/v1beta1`) as any;
 }
 
-describe("v1beta1 to v1", () => {
+describe("conversion from v1beta1 to v1", () => {
   it("converts every seed object to v1 and back without loss", () => {
     for (const object of SEEDS.flatMap((path) => seedObjects(path))) {
       if (!String(object.apiVersion).endsWith("/v1beta1")) continue;
@@ -97,7 +97,7 @@ describe("v1beta1 to v1", () => {
   });
 });
 
-describe("v1 to v1beta1", () => {
+describe("conversion from v1 to v1beta1", () => {
   const pool = {
     apiVersion: "karpenter.sh/v1",
     kind: "NodePool",

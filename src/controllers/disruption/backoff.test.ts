@@ -8,7 +8,7 @@ import { Backoff } from "./backoff.ts";
 const MINUTE = 60_000;
 
 describe("patience with pools whose replacements fail", () => {
-  it("doubles with each command that fails, up to ten minutes, and begins again after one that does not", () => {
+  it("doubles with each failed command, up to ten minutes, and is reset by a successful one", () => {
     const backoff = new Backoff();
     const waits = Array.from({ length: 6 }, () => {
       backoff.failed(["pool"], 0);
@@ -22,7 +22,7 @@ describe("patience with pools whose replacements fail", () => {
     expect(backoff.pools(0)).toEqual(new Map([["pool", MINUTE]]));
   });
 
-  it("counts a command once, whatever of it failed and however long its end takes", () => {
+  it("counts a command once, however many of its replacements failed and however long it ends", () => {
     const backoff = new Backoff();
     backoff.failed(["pool", "pool", "other"], 0);
     expect([...backoff.pools(0).values()]).toEqual([MINUTE, MINUTE]);
@@ -32,7 +32,7 @@ describe("patience with pools whose replacements fail", () => {
     expect(backoff.pools(MINUTE)).toEqual(new Map([["pool", 3 * MINUTE]]));
   });
 
-  it("is over when a replacement comes up, also for a command whose end takes longer", () => {
+  it("ends when a replacement succeeds, also for a command that is still being rolled back", () => {
     const backoff = new Backoff();
     backoff.failed(["pool"], 0);
     backoff.succeeded(["pool"]);
@@ -40,13 +40,13 @@ describe("patience with pools whose replacements fail", () => {
     expect(backoff.pools(MINUTE)).toEqual(new Map());
   });
 
-  it("ends at the second that is told", () => {
+  it("ends at a whole second, as published", () => {
     const backoff = new Backoff();
     backoff.failed(["pool"], 1);
     expect(backoff.pools(MINUTE + 999)).toEqual(new Map([["pool", MINUTE + 1_000]]));
   });
 
-  it("outlives the process, and stands on the pool as long as it lasts", async () => {
+  it("survives a restart in an annotation of the NodePool, which is removed after a success", async () => {
     const world = await withPool();
     const before = new Backoff();
     const nowMs = world.clock.now();
@@ -65,7 +65,7 @@ describe("patience with pools whose replacements fail", () => {
     await world.stop();
   });
 
-  it("is over for a pool that is created again, and forgotten of one that is gone", async () => {
+  it("ends when its NodePool is deleted, or deleted and created again", async () => {
     const world = await withPool();
     const backoff = await failedTwice(world);
     await world.api.delete(NODE_POOL, { name: "default" });
@@ -83,7 +83,7 @@ describe("patience with pools whose replacements fail", () => {
     await world.stop();
   });
 
-  it("begins again an hour after its end, and is taken off the pool then, also by the next process", async () => {
+  it("is reset an hour after its end, and its annotation removed, also by the next process", async () => {
     const world = await withPool();
     const backoff = await failedTwice(world);
     await world.clock.advance(61 * MINUTE);
@@ -102,7 +102,7 @@ describe("patience with pools whose replacements fail", () => {
     await world.stop();
   });
 
-  it("ends when a person takes it off the pool, and not while it is on its way there", async () => {
+  it("ends when a user removes its annotation, and not before that is written", async () => {
     const world = await withPool();
     const waits = (one: Backoff) => one.pools(world.clock.now()).size;
     const backoff = await failedTwice(world);
@@ -126,7 +126,7 @@ describe("patience with pools whose replacements fail", () => {
     await world.stop();
   });
 
-  it("is not learned from what another hand wrote, nor for longer than it can last", async () => {
+  it("is not read from malformed annotations, nor for longer than it can last", async () => {
     const world = await withPool();
     const key = "karpenter.sh/replacements-failed";
     const found = async (text: string) => {

@@ -23,8 +23,8 @@ const facts = (text: string, atMs = 0, list = LIST): SweepFacts => ({
 });
 const nothing: Proposal = { commands: [], remarks: [] };
 
-describe("sweeps", () => {
-  it("let a method rest while nothing has changed, for as long as prices are the same", () => {
+describe("sweeps of the disruption methods", () => {
+  it("skip a method while facts and offerings are unchanged, up to its time limit", () => {
     const sweeps = new Sweeps();
     expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
     sweeps.note(drift, rule(drift, nothing, []), facts("a"));
@@ -42,7 +42,7 @@ describe("sweeps", () => {
     expect(sweeps.isSettled(emptiness, facts("a"))).toBe(false);
   });
 
-  it("let drift of static pools rest after it has simulated: nodes that their limits hold, each of them", () => {
+  it("skip drift of static NodePools after a simulation, not after blocking budgets", () => {
     const limits = { nodes: 20 };
     const held = Array.from({ length: 20 }, (_, index) =>
       candidate(`n${index}`, {
@@ -77,7 +77,7 @@ describe("sweeps", () => {
     expect(sweeps.isSettled(staticDrift, facts("a"))).toBe(false);
   });
 
-  it("look again once what the ledger held back may go", () => {
+  it("run a method again once the ledger's hold on a node ends", () => {
     const { input: scheduling } = roundOf([]).facts.simulator;
     const around = { pools: [], scheduling, revision: 1, surging: [] };
     const read = (rests: boolean, counting: readonly string[]) =>
@@ -99,7 +99,7 @@ describe("sweeps", () => {
     expect(sweeps.isSettled(singleNodeConsolidation, read(true, []))).toBe(false);
   });
 
-  it("ask a method again once other nodes could be meant", () => {
+  it("run a method again once the candidate nodes are others", () => {
     const sweeps = new Sweeps();
     const of = (...names: readonly string[]) => ({ ...facts("a"), names: [names] });
     sweeps.note(drift, rule(drift, nothing, []), of("x", "y"));
@@ -108,7 +108,7 @@ describe("sweeps", () => {
     expect(sweeps.isSettled(drift, of("x"))).toBe(false);
   });
 
-  it("ask a method again once a PodDisruptionBudget is another", () => {
+  it("run a method again once a PodDisruptionBudget has changed", () => {
     const sweeps = new Sweeps();
     const guard = { metadata: { name: "guard", namespace: "default" }, spec: {} };
     sweeps.note(drift, rule(drift, nothing, []), { ...facts("a"), guards: [guard] });
@@ -116,7 +116,7 @@ describe("sweeps", () => {
     expect(sweeps.isSettled(drift, { ...facts("a"), guards: [{ ...guard }] })).toBe(false);
   });
 
-  it("let a method rest while PodDisruptionBudgets only count their pods again", () => {
+  it("skip a method while only currentHealthy of a PodDisruptionBudget changes", () => {
     const { input: scheduling } = roundOf([]).facts.simulator;
     const around = { pools: [], scheduling, revision: 1, surging: [] };
     const guard = {
@@ -145,7 +145,7 @@ describe("sweeps", () => {
     expect(rests(loose, { ...loose, status: fewer })).toBe(false);
   });
 
-  it("start again once something was found", () => {
+  it("run a method again after it found a command", () => {
     const sweeps = new Sweeps();
     sweeps.note(drift, rule(drift, nothing, []), facts("a"));
     const [command] = atOnce(
@@ -156,7 +156,7 @@ describe("sweeps", () => {
     expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
   });
 
-  it("ask a method again that gave way to another, which may come to nothing", () => {
+  it("run a method again that deferred to repacking", () => {
     const sweeps = new Sweeps();
     sweeps.note(
       drift,
@@ -166,7 +166,7 @@ describe("sweeps", () => {
     expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
   });
 
-  it("ask a method again that waits for something better, however little has changed", () => {
+  it("run a method again that deferred its command, though nothing has changed", () => {
     const sweeps = new Sweeps();
     const [command] = atOnce(
       drift.propose(roundOf([candidate("n", { conditions: { Drifted: 1_000 } })])),
@@ -182,7 +182,7 @@ describe("sweeps", () => {
     expect(sweeps.isSettled(drift, facts("a"))).toBe(true);
   });
 
-  it("reach every node, a few at a time", () => {
+  it("reach every drifted node, in several steps", () => {
     // Each pod needs a new node, but no node can be launched, because there are no instance types.
     const nodes = Array.from({ length: 20 }, (_, index) =>
       candidate(`n${index}`, { conditions: { Drifted: 1_000 }, pods: ["3"] }),

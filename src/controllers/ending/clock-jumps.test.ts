@@ -72,7 +72,7 @@ const podsLeft = ({ api }: FakeWorld) =>
 describe.each([5 * HOUR_MS, -5 * HOUR_MS])(
   "a drain during which the clock jumps by %d ms",
   (ms) => {
-    it("leaves pods that may not go until the grace period of the claim is over", async () => {
+    it("keeps pods that may not be evicted until the NodeClaim's terminationGracePeriod is over", async () => {
       const { world, jump } = await jumping({}, { grace: "10m" });
       await world.api.create(POD, onNode("guarded"));
       world.api.guarded.add("default/guarded");
@@ -104,7 +104,7 @@ describe.each([5 * HOUR_MS, -5 * HOUR_MS])(
       await world.stop();
     });
 
-    it("evicts no pod that asks to be left alone for hours", async () => {
+    it("evicts no pod with do-not-disrupt: 4h", async () => {
       const { world, jump } = await jumping();
       const annotations = { "karpenter.sh/do-not-disrupt": "4h" };
       const startTime = toRfc3339(world.clock.now());
@@ -121,7 +121,7 @@ describe.each([5 * HOUR_MS, -5 * HOUR_MS])(
       await world.stop();
     });
 
-    it("is not cut short because its node is not Ready for a minute", async () => {
+    it("is not cut short by node repair when its Node is not Ready for a minute", async () => {
       const { world, jump } = await jumping({ nodeRepair: true, legacyNodeRepair: true });
       world.cloud.repairPolicies = [
         {
@@ -150,7 +150,7 @@ describe.each([5 * HOUR_MS, -5 * HOUR_MS])(
   },
 );
 
-describe("a node that rests", () => {
+describe("an empty node before the end of consolidateAfter", () => {
   it.each([5 * HOUR_MS, -5 * HOUR_MS])(
     "is not consolidated because the clock jumps by %d ms, nor after that",
     async (ms) => {
@@ -174,14 +174,14 @@ describe("a node that rests", () => {
   );
 });
 
-describe("what one process counts for the brake", () => {
+describe("the brake's count of one process", () => {
   it.each([
     ["writes", 5 * HOUR_MS, 0],
     ["writes", -5 * HOUR_MS, 0],
     ["reads", 0, 5 * HOUR_MS],
     ["reads", 0, -5 * HOUR_MS],
   ])(
-    "the next one counts, too, where the clock is wrong for the one that %s it by %d or %d ms",
+    "is read by the next one, though the clock of the one that %s it is wrong by %d or %d ms",
     async (...[, writerMs, readerMs]) => {
       const { world } = await jumping();
       const writer = seenAhead(world, { aheadMs: writerMs });

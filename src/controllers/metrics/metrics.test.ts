@@ -46,7 +46,7 @@ function waitingPod(name: string, cpu = "1") {
 }
 
 describe("metrics of pods", () => {
-  it("show how long each waits for a decision, a node and readiness, and take it down at the end", async () => {
+  it("show how long a pod waits for its decision, binding and readiness, until it is done", async () => {
     await cluster();
     await world.api.create(POD, waitingPod("a"));
     await world.clock.advance(500);
@@ -84,7 +84,7 @@ describe("metrics of pods", () => {
     );
   });
 
-  it("count those that wait by the zone they are bound to", async () => {
+  it("count pending pods by the zone that they require", async () => {
     await cluster();
     const zoned = waitingPod("zoned", "500");
     const nodeSelector = { "topology.kubernetes.io/zone": "zone-b" };
@@ -103,8 +103,8 @@ describe("metrics of pods", () => {
   });
 });
 
-describe("metrics of pools, nodes and the picture", () => {
-  it("show what a pool has, may have and costs, and each node's age", async () => {
+describe("metrics of NodePools, nodes and the cluster state", () => {
+  it("show a NodePool's usage, limit and cost, and each node's age", async () => {
     await cluster();
     await world.api.create(POD, waitingPod("a", "3"));
     await world.clock.advance(3_000);
@@ -123,7 +123,7 @@ describe("metrics of pools, nodes and the picture", () => {
     ]);
   });
 
-  it("show since when the picture is incomplete", async () => {
+  it("show since when the cluster state is not synced", async () => {
     await cluster();
     world.cloud.refusals.push(new Error("no"), new Error("no"), new Error("no"));
     await world.api.create(POD, waitingPod("a"));
@@ -136,8 +136,8 @@ describe("metrics of pools, nodes and the picture", () => {
   });
 });
 
-describe("metrics of the cloud and of conditions", () => {
-  it("count the cloud's errors by who asked and what upstream tells apart", async () => {
+describe("metrics of the cloud provider and of conditions", () => {
+  it("count the cloud provider's errors by controller, method and upstream's error class", async () => {
     await cluster();
     world.cloud.refusals.push(new InsufficientCapacityError("none"), new Error("odd"));
     await world.api.create(POD, waitingPod("a"));
@@ -153,7 +153,7 @@ describe("metrics of the cloud and of conditions", () => {
     ).toHaveLength(1);
   });
 
-  it("follow each condition of a claim until it is gone, under both names", async () => {
+  it("show each condition of a NodeClaim until it is deleted, under both metric names", async () => {
     await cluster();
     await world.api.create(POD, waitingPod("a"));
     await world.clock.advance(3_000);

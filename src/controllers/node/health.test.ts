@@ -57,8 +57,8 @@ const deleted = (world: FakeWorld) =>
     .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
     .map(({ metadata }) => metadata.name);
 
-describe("node repair", () => {
-  it("ends a broken node once its policy's patience is over, without any grace", async () => {
+describe("node repair by the legacy controller", () => {
+  it("deletes an unhealthy node after its policy's toleration, without a grace period", async () => {
     const world = await joined(["a", "b"]);
     await fallSilent(world, "a");
     const dueAt = toRfc3339(world.clock.now() + 10 * MINUTE_MS);
@@ -78,7 +78,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("ends the drain of a broken node, too, which what guards its pods held up for ever", async () => {
+  it("ends the drain of an unhealthy node, which a do-not-disrupt pod blocks", async () => {
     const world = await joined(["a", "b"]);
     world.cloud.endsAfter = 0;
     const held = { "karpenter.sh/do-not-disrupt": "true" };
@@ -96,7 +96,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("leaves alone a node that recovers in time", async () => {
+  it("does not delete a node that recovers in time", async () => {
     const world = await joined(["a"]);
     await fallSilent(world, "a");
     await world.clock.advance(9 * MINUTE_MS);
@@ -108,7 +108,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("holds back when more than a fifth is broken, and says so on Node and claim", async () => {
+  it("deletes nothing while more than 20% are unhealthy, with events on Node and NodeClaim", async () => {
     const world = await joined(["a", "b", "c"]);
     await fallSilent(world, "a");
     await fallSilent(world, "b");
@@ -124,7 +124,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("says on the pool, too, that more than a fifth of its nodes is broken", async () => {
+  it("publishes on the NodePool, too, that more than 20% of its nodes are unhealthy", async () => {
     const world = await joined(["a", "b", "c"], true, { "karpenter.sh/nodepool": "default" });
     const nodeClassRef = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
     await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef } }));
@@ -137,7 +137,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("is not spoken of for a node that is still coming up", async () => {
+  it("publishes no NodeRepairPending for a node that is not initialized yet", async () => {
     const world = await joined([]);
     await world.api.create(NODE_CLAIM, {
       metadata: { name: "young" },
@@ -156,7 +156,7 @@ describe("node repair", () => {
     await world.stop();
   });
 
-  it("does nothing while its gate is off", async () => {
+  it("deletes nothing while its feature gate is off", async () => {
     const world = await joined(["a"], false);
     await fallSilent(world, "a");
     await world.clock.advance(30 * MINUTE_MS);

@@ -51,20 +51,20 @@ describe("an instance that no claim names", () => {
   const ours = { group: FAKE_NODE_CLASS.group, kind: FAKE_NODE_CLASS.kind, name: "default" };
   const another = { group: "elsewhere.example", kind: "OtherNodeClass", name: "default" };
 
-  it("is left to a claim that waits for one, unless that is another provider's", async () => {
+  it("is kept while an unlaunched NodeClaim of the same provider may get it", async () => {
     expect(await isEnded(ours)).toBe(false);
     expect(await isEnded(another)).toBe(true);
     expect(await isEnded(another, "fake:///leaked")).toBe(false);
   });
 
-  it("is left to a claim that waits for one also where the cloud's clock is hours behind", async () => {
+  it("is kept for an unlaunched NodeClaim also if the cloud's clock is hours behind", async () => {
     expect(await isEnded(ours, undefined, 5 * 60 * MINUTE_MS, 1_000)).toBe(false);
     expect(await isEnded(another, undefined, 5 * 60 * MINUTE_MS, 1_000)).toBe(true);
   });
 });
 
-describe("leaked instances that the cloud does not terminate although it accepts", () => {
-  it("hold no place of the brake, and their pool is told", async () => {
+describe("leaked instances that the cloud does not terminate although it accepts the request", () => {
+  it("do not count for the brake, and their NodePool gets InstanceNotTerminated events", async () => {
     const world = fakeWorld();
     const leak = (id: string) => {
       const metadata = { creationTimestamp: toRfc3339(world.clock.now() - MINUTE_MS) };
@@ -135,7 +135,7 @@ describe("a sweep of a large cluster", () => {
     expect(await swept(joins)).toBe(false);
   });
 
-  it("deletes no claim whose Node is Ready and was never seen here", async () => {
+  it("deletes no NodeClaim whose Node is Ready and which the informer lacks", async () => {
     const unseen = node({ name: "n", providerId: "fake:///a" });
     const deletes = async (found: Partial<Record<"get" | "list", Node>>, nodeName = "n") => {
       const world = fakeWorld();
@@ -158,7 +158,7 @@ describe("a sweep of a large cluster", () => {
     expect(await deletes({ get: node({ name: "n", providerId: "fake:///other" }) })).toBe(true);
   });
 
-  it("ends no instance that a claim names by then", async () => {
+  it("ends no instance whose NodeClaim appears during the sweep", async () => {
     for (const isNamed of [true, false]) {
       const world = fakeWorld();
       const creationTimestamp = toRfc3339(world.clock.now() - MINUTE_MS);

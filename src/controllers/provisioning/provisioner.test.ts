@@ -70,7 +70,7 @@ async function asked(placed: readonly string[], limits: Record<string, string> =
 }
 
 describe("pods for which a disruption command has planned a node", () => {
-  it("get no further node", async () => {
+  it("get no further NodeClaim", async () => {
     expect(await asked([])).toEqual({ nodes: 2, waits: false });
     expect(await asked(["moving"])).toEqual({ nodes: 1, waits: false });
     expect(await asked(["moving", "waiting"])).toEqual({ nodes: 0, waits: false });

@@ -53,8 +53,8 @@ function claim(
 
 const USABLE = ["Launched", "Registered", "Initialized"];
 
-describe("notes on a claim", () => {
-  it("are sent when its pods have come, and its pods are awaited until then", () => {
+describe("trace spans of a NodeClaim", () => {
+  it("are sent when its pods are bound, and its pods are awaited until then", () => {
     const { taken, names, sent } = notes();
     const waiting = pod({ name: "p", namespace: "x" });
     taken.planned(claim("a", []), [waiting]);
@@ -68,7 +68,7 @@ describe("notes on a claim", () => {
     expect(taken.awaits("x/p")).toBe(false);
   });
 
-  it("pass a pod on to the claim that is planned for it next", () => {
+  it("have a pod with the NodeClaim that is planned for it last", () => {
     const { taken, sent } = notes();
     const waiting = pod({ name: "p", namespace: "x" });
     taken.planned(claim("a", []), [waiting]);
@@ -81,7 +81,7 @@ describe("notes on a claim", () => {
     expect(taken.awaits("x/p")).toBe(true);
   });
 
-  it("are sent when a pod does not come for ten minutes", () => {
+  it("are sent when a pod is not bound for ten minutes", () => {
     const { taken, names, pass } = notes();
     taken.planned(claim("a", []), [pod({ name: "p", namespace: "x" })]);
     expect(taken.saw("a", claim("a", USABLE))).toBe(600_000);
@@ -91,21 +91,21 @@ describe("notes on a claim", () => {
     expect(taken.awaits("x/p")).toBe(false);
   });
 
-  it("are none of a claim that was complete when this process began", () => {
+  it("are not sent if it was initialized when this process began", () => {
     const { taken, names } = notes();
     expect(taken.saw("a", claim("a", USABLE))).toBeUndefined();
     taken.saw("a", undefined);
     expect(names()).toEqual([]);
   });
 
-  it("say that it went before it was launched", () => {
+  it("are marked as failed if it was deleted before its launch", () => {
     const { taken, names } = notes();
     taken.saw("a", claim("a", []));
     taken.saw("a", undefined);
     expect(names()).toEqual(["provision node!", "launch!"]);
   });
 
-  it("are bounded: the oldest are forgotten", () => {
+  it("are kept for a limited number of NodeClaims: the oldest are dropped", () => {
     const { taken, names } = notes();
     taken.planned(claim("first", []), [pod({ name: "p", namespace: "x" })]);
     for (let at = 0; at < 5_000; at++) taken.saw(`c${at}`, claim(`c${at}`, []));
@@ -115,7 +115,7 @@ describe("notes on a claim", () => {
   });
 });
 
-describe("notes on a command", () => {
+describe("trace spans of a disruption command", () => {
   const record: CommandRecord = {
     id: "ff697bb7-260e-4eb2-9de9-ce86805fcc40",
     reason: "Underutilized",
@@ -126,7 +126,7 @@ describe("notes on a command", () => {
   };
   const marked = { [DISRUPTION_COMMAND_ANNOTATION_KEY]: JSON.stringify(record) };
 
-  it("are sent when all its nodes are gone, with a link to what came instead", () => {
+  it("are sent when all its nodes are gone, with a link to the replacement's span", () => {
     const { taken, sent, names, pass } = notes();
     taken.started(record.id, {
       waitedMs: 0,
@@ -156,7 +156,7 @@ describe("notes on a command", () => {
     expect(sent[0]?.links).toHaveLength(1);
   });
 
-  it("say that it was taken back", () => {
+  it("say that it was rolled back", () => {
     const { taken, sent } = notes();
     for (const name of ["a", "b"]) taken.saw(name, claim(name, USABLE, marked));
     for (const name of ["a", "b"]) taken.saw(name, claim(name, USABLE));

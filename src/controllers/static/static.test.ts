@@ -43,9 +43,9 @@ describe("a static pool", () => {
   it.each([
     ["is gone", undefined],
     ["is another one", { uid: "another" }],
-    ["leaves", { deletionTimestamp: "2026-01-05T08:00:00Z" }],
+    ["is being deleted", { deletionTimestamp: "2026-01-05T08:00:00Z" }],
     ["asks for fewer", {}],
-  ])("gets no node while the API server says that it %s", async (_, changed) => {
+  ])("gets no NodeClaim while the API server says that it %s", async (_, changed) => {
     const world = await staticPool({ replicas: 0 });
     const { get } = world.kube;
     Object.assign(world.kube, {
@@ -67,7 +67,7 @@ describe("a static pool", () => {
     await world.stop();
   });
 
-  it("has its replicas without any pod, follows them up and down, and makes up for losses", async () => {
+  it("has as many NodeClaims as replicas, after scaling up or down or a deletion", async () => {
     const world = await staticPool({ replicas: 3 });
     expect(claims(world)).toHaveLength(3);
     await joinAll(world);
@@ -87,7 +87,7 @@ describe("a static pool", () => {
     await world.stop();
   });
 
-  it("fills the place of a node that registers and never is usable", async () => {
+  it("replaces a node that registers and is never initialized", async () => {
     const world = await staticPool({ replicas: 1 });
     const [first] = claims(world);
     const status = { conditions: [{ type: "Ready", status: "False" }] };
@@ -109,14 +109,14 @@ describe("a static pool", () => {
     await world.stop();
   });
 
-  it("stops at its limit of nodes, and says so", async () => {
+  it("creates no NodeClaims above its limit of nodes, and logs that", async () => {
     const world = await staticPool({ replicas: 3, limits: { nodes: "2" } });
     expect(claims(world)).toHaveLength(2);
     expect(world.lines.some((line) => line.includes("nodepool node limit reached"))).toBe(true);
     await world.stop();
   });
 
-  it("is no more than a field while the gate is off, and the log says so", async () => {
+  it("gets no NodeClaims while the feature gate is off, and logs that", async () => {
     const world = await staticPool({ replicas: 3 }, false);
     expect(claims(world)).toEqual([]);
     expect(world.lines.some((line) => line.includes("field is accepted but not acted on"))).toBe(
@@ -126,8 +126,8 @@ describe("a static pool", () => {
   });
 });
 
-describe("a static pool that is scaled down", () => {
-  it("lets the others go when one cannot be deleted, and that one later", async () => {
+describe("a static NodePool that is scaled", () => {
+  it("deletes the other NodeClaims when one deletion fails, and that one later", async () => {
     const world = await staticPool({ replicas: 3 });
     await joinAll(world);
     const kube = world.kube as { delete: typeof world.kube.delete };
@@ -144,7 +144,7 @@ describe("a static pool that is scaled down", () => {
     await world.stop();
   });
 
-  it("plans and creates in turns, and asks for none that are not wanted any more by then", async () => {
+  it("creates NodeClaims in steps, and none above a replica count lowered meanwhile", async () => {
     for (const replicas of [5, 2]) {
       const world = fakeWorld({ gates: { staticCapacity: true } });
       const { api } = world;
@@ -163,7 +163,7 @@ describe("a static pool that is scaled down", () => {
     }
   });
 
-  it("gets its nodes though it is edited during every planning, one time as it was a moment ago", async () => {
+  it("gets its NodeClaims though its template changes during every planning", async () => {
     const world = fakeWorld({ gates: { staticCapacity: true } });
     const made = nodePool({ spec: { replicas: 3 }, template: { nodeClassRef: CLASS_REF } });
     await world.api.create(NODE_POOL, made);
@@ -184,12 +184,16 @@ describe("a static pool that is scaled down", () => {
   });
 
   it.each<[string, object, number]>([
-    ["allowed fewer nodes", { spec: { limits: { nodes: "2" } } }, 2],
+    ["given a lower limit of nodes", { spec: { limits: { nodes: "2" } } }, 2],
     ["of another template", { spec: { template: { metadata: { labels: { team: "x" } } } } }, 3],
-    ["for another zone", { spec: { template: { spec: { requirements: [ZONE_B] } } } }, 3],
+    [
+      "given another zone requirement",
+      { spec: { template: { spec: { requirements: [ZONE_B] } } } },
+      3,
+    ],
     ["not ready", { status: { conditions: [{ type: "Ready", status: "False" }] } }, 0],
     ["on its way out", { metadata: LEAVING }, 0],
-  ])("creates none that were planned before its pool was %s", async (_, change, count) => {
+  ])("creates no NodeClaims planned before it was %s", async (_, change, count) => {
     const world = fakeWorld({ gates: { staticCapacity: true } });
     const made = nodePool({ spec: { replicas: 3 }, template: { nodeClassRef: CLASS_REF } });
     await world.api.create(NODE_POOL, made);

@@ -69,8 +69,8 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
   return { clock, server, mirror, names, told, stop: () => mirrors.close() };
 }
 
-describe("a copy that is not as the server has it", () => {
-  it("gets within the hour what a list lacked, and loses what no event took away", async () => {
+describe("an informer's copy that differs from the server's objects", () => {
+  it("gets objects that a list lacked, and drops deleted ones, within the hour", async () => {
     const { clock, server, names, told, stop } = world(
       [node("a", 1), node("b", 2), node("d", 3)],
       [node("a", 1), node("c", 4), node("d", 2)],
@@ -86,7 +86,7 @@ describe("a copy that is not as the server has it", () => {
     stop();
   });
 
-  it("keeps what only the new list lacks, for the server has it by name", async () => {
+  it("keeps an object that only the new list lacks, if the server has it by name", async () => {
     const { clock, server, names, told, stop } = world([node("a", 1), node("b", 2)]);
     await clock.settle();
     server.listed = [node("a", 1)];
@@ -97,7 +97,7 @@ describe("a copy that is not as the server has it", () => {
     stop();
   });
 
-  it("leaves to the watch what is newer than where it stands", async () => {
+  it("leaves objects newer than the watch's version to the watch", async () => {
     const { clock, server, names, told, stop } = world([node("a", 1)]);
     await clock.settle();
     server.nodes = [node("a", 11), node("b", 12)];
@@ -110,10 +110,10 @@ describe("a copy that is not as the server has it", () => {
   });
 
   it.each([
-    ["a list of before", 9, []],
-    ["a refusal", 10, new KubeError(500, { code: 500 }, "listing")],
-    ["a list that does not come to its end", 10, new KubeError(410, { code: 410 }, "listing")],
-  ])("is left alone after %s, and watched on", async (_, version, listed) => {
+    ["an older list", 9, []],
+    ["a failed list", 10, new KubeError(500, { code: 500 }, "listing")],
+    ["an expired list", 10, new KubeError(410, { code: 410 }, "listing")],
+  ])("stays unchanged after %s, and is still watched", async (_, version, listed) => {
     const { clock, server, names, stop } = world([node("a", 1)]);
     await clock.settle();
     Object.assign(server, { version, listed });
@@ -126,7 +126,7 @@ describe("a copy that is not as the server has it", () => {
     stop();
   });
 
-  it("is compared the less often the longer that takes", async () => {
+  it("is compared less often if listing takes longer", async () => {
     const { clock, server, stop } = world([node("a", 1)]);
     await clock.settle();
     server.listMs = 60_000;
@@ -138,8 +138,8 @@ describe("a copy that is not as the server has it", () => {
   });
 });
 
-describe("a comparison of pods", () => {
-  it("asks for protobuf, takes over what was missed, and keeps only names of the others", async () => {
+describe("a comparison of an informer's copy", () => {
+  it("lists in protobuf, adopts missed objects, and keeps only names of the others", async () => {
     const [known, missed] = [node("a", 1), { ...node("b", 2), status: { phase: "new" } } as Node];
     const healed: unknown[] = [];
     const asked: KubeList<Node>[] = [];

@@ -26,7 +26,7 @@ function informer() {
 }
 
 describe("informer", () => {
-  it("tells what a list added, changed and took away", () => {
+  it("tells handlers what a list added, updated and removed", () => {
     const { mirror, seen } = informer();
     mirror.replace({ items: [node("b", 2), node("a", 1)], resourceVersion: "2" });
     mirror.replace({ items: [node("b", 3)], resourceVersion: "4" });
@@ -34,14 +34,14 @@ describe("informer", () => {
     expect(mirror.list().map((item) => item.metadata.name)).toEqual(["b"]);
   });
 
-  it("lets the newer version win over a late event", () => {
+  it("ignores an event that is older than its object", () => {
     const { mirror, seen } = informer();
     mirror.replace({ items: [node("a", 5)], resourceVersion: "5" });
     mirror.take({ type: "MODIFIED", object: node("a", 4) });
     expect(seen).toEqual(["added a@5"]);
   });
 
-  it("knows our own write at once, and does not bring back what the watch has removed", () => {
+  it("has our own write at once, and does not restore an object that the watch has deleted", () => {
     const { mirror, seen } = informer();
     mirror.replace({ items: [], resourceVersion: "1" });
     mirror.observe(node("a", 2));
@@ -52,14 +52,14 @@ describe("informer", () => {
     expect(mirror.size).toBe(0);
   });
 
-  it("takes an object of the same name with another UID for another object", () => {
+  it("treats an object of the same name with another UID as another object", () => {
     const { mirror, seen } = informer();
     mirror.replace({ items: [node("a", 1, "first")], resourceVersion: "1" });
     mirror.take({ type: "MODIFIED", object: node("a", 9, "second") });
     expect(seen).toEqual(["added a@1", "removed a@1", "added a@9"]);
   });
 
-  it("finds objects by index in key order and forgets them when they move", () => {
+  it("finds objects by index in key order, and not under a former index value", () => {
     const { mirror } = informer();
     mirror.replace({ items: [node("b", 1), node("a", 2)], resourceVersion: "2" });
     expect(mirror.byIndex("zone", "a").map((item) => item.metadata.name)).toEqual(["a", "b"]);
@@ -68,7 +68,7 @@ describe("informer", () => {
     expect(mirror.list()[0]?.metadata.managedFields).toBeUndefined();
   });
 
-  it("tells a handler in steps what is there, each object as it is when its turn comes, once", () => {
+  it("tells a new handler its objects in steps, each once and with its current version", () => {
     const { mirror } = informer();
     const names = Array.from({ length: 1_000 }, (_, index) => `n${String(index).padStart(4, "0")}`);
     mirror.replace({ items: names.map((name) => node(name, 1)), resourceVersion: "1" });
@@ -107,7 +107,7 @@ describe("informer", () => {
     expect(seen.at(-1)).toBe("updated n0999@8 3");
   });
 
-  it("takes a list in by steps of so many objects, and keeps what we wrote meanwhile", () => {
+  it("applies a list in steps of at most 65 objects, and keeps our own writes meanwhile", () => {
     const { mirror, seen } = informer();
     const items = Array.from({ length: 1_000 }, (_, index) => node(`n${1_000 + index}`, 1));
     mirror.replace({ items, resourceVersion: "1" });
@@ -130,7 +130,7 @@ describe("informer", () => {
     expect(mirror.size).toBe(501);
   });
 
-  it("keeps what we wrote while a list was under way, which names it not yet", () => {
+  it("keeps our own write that an earlier list lacks", () => {
     const { mirror, seen } = informer();
     mirror.replace({ items: [node("a", 1), node("old", 2)], resourceVersion: "10" });
     mirror.observe(node("ours", 25));
@@ -144,7 +144,7 @@ describe("informer", () => {
     expect(seen).toEqual(["removed old@2", "removed ours@25"]);
   });
 
-  it("keeps what we wrote before and while a list is taken in by steps", () => {
+  it("keeps our own writes before and during a list that is applied in steps", () => {
     const { mirror, seen } = informer();
     const items = Array.from({ length: 200 }, (_, index) => node(`n${1_000 + index}`, 1));
     mirror.replace({ items, resourceVersion: "1" });
@@ -160,7 +160,7 @@ describe("informer", () => {
     expect(seen).not.toContain("removed n1199@26");
   });
 
-  it("believes a list that is behind what was listed or watched: a server that was set back", () => {
+  it("adopts a list older than its objects, because the server's store was set back", () => {
     const { mirror } = informer();
     mirror.replace({ items: [node("a", 90)], resourceVersion: "90" });
     mirror.take({ type: "ADDED", object: node("b", 100) });
@@ -169,7 +169,7 @@ describe("informer", () => {
     expect(mirror.list().map(({ metadata }) => metadata.name)).toEqual(["c"]);
   });
 
-  it("keeps nothing where versions cannot be compared, and of a kind that is not served any more", () => {
+  it("keeps no object that a list without a comparable version lacks", () => {
     for (const resourceVersion of ["", "seven"]) {
       const { mirror } = informer();
       mirror.replace({ items: [node("a", 1)], resourceVersion: "1" });

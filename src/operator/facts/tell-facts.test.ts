@@ -57,8 +57,8 @@ function telling(
   return { raise, reconcile: () => controller.reconcile(REQUEST) };
 }
 
-describe("karpenter-facts is kept up to date", () => {
-  it("under the name that its release gives it", async () => {
+describe("the ConfigMap karpenter-facts", () => {
+  it("is written under the name of its Helm release", async () => {
     const name = "next-karpenter-facts";
     const kube = fakeKube(new VirtualClock());
     await kube.create(CONFIG_MAP, { metadata: { name, namespace: "karpenter" } });
@@ -66,7 +66,7 @@ describe("karpenter-facts is kept up to date", () => {
     expect(kube.find(CONFIG_MAP, `karpenter/${name}`)?.data).toHaveProperty("settings");
   });
 
-  it("written when it starts, and again only when a price changed", async () => {
+  it("is written at the start, and again only when a price has changed", async () => {
     const kube = await withFacts();
     const read = () => kube.find(CONFIG_MAP, `karpenter/${FACTS}`);
     const { raise, reconcile } = telling(kube);
@@ -87,7 +87,7 @@ describe("karpenter-facts is kept up to date", () => {
     expect(second && factsOf(second)?.prices?.onDemand.get("m5.large")).toBe(100_000);
   });
 
-  it("told again at the next look where somebody emptied or changed it, beside what is theirs", async () => {
+  it("is written again after others changed it, and keeps their keys", async () => {
     const kube = await withFacts();
     const { reconcile } = telling(kube);
     await reconcile();
@@ -100,7 +100,7 @@ describe("karpenter-facts is kept up to date", () => {
     }
   });
 
-  it("takes away prices that stood there where the provider's never change", async () => {
+  it("loses its prices if the provider's prices never change", async () => {
     const kube = await withFacts();
     await telling(kube).reconcile();
     expect(Object.keys(dataIn(kube))).toContain("pricesMicroUsdPerHour");
@@ -112,7 +112,7 @@ describe("karpenter-facts is kept up to date", () => {
   const refusal = (status: number) =>
     new KubeError(status, { reason: "Forbidden", message: "no" } as never, "asking");
 
-  it("told once for each change where it may be patched, but not read", async () => {
+  it("is patched once for each change if it may not be read", async () => {
     const kube = await withFacts();
     await telling(kube).reconcile();
     let patches = 0;
@@ -146,7 +146,7 @@ describe("karpenter-facts is kept up to date", () => {
     expect(Object.keys(dataIn(kube))).toEqual(["settings"]);
   });
 
-  it("hurts nobody where it may not be written, and is tried again later", async () => {
+  it("is tried again after ten minutes if it cannot be written", async () => {
     const tries: string[] = [];
     const refuse = (verb: string, status: number) => async () => {
       tries.push(verb);

@@ -47,7 +47,7 @@ function withoutProcess(text: string): string {
 }
 
 describe("metrics", () => {
-  it("renders what was counted, set and observed, with what runs in build_info", async () => {
+  it("renders counters, gauges and histograms, with version and commit in build_info", async () => {
     const metrics = createMetrics(SPECS, "1.2.3", "abc");
     metrics.count("pods_drained_total", { reason: "Empty" });
     metrics.count("pods_drained_total", { reason: "Empty" }, 2);
@@ -70,7 +70,7 @@ describe("metrics", () => {
     expect(build).toContain('commit="abc"');
   });
 
-  it("forgets the series that carry all the labels given, and no other", async () => {
+  it("forgets the series that have all the given labels, and no other", async () => {
     const metrics = createMetrics(SPECS, "", "");
     const usage = (nodepool: string, resource_type: string) =>
       metrics.set("nodepools_usage", { resource_type, nodepool }, 1);
@@ -89,12 +89,12 @@ describe("metrics", () => {
     expect(await left()).toEqual([]);
   });
 
-  it("takes a metric that nobody declared for a bug", () => {
+  it("throws for a metric that is not declared", () => {
     const metrics = createMetrics(SPECS, "", "");
     expect(() => metrics.count("no_such_total", {})).toThrow("not declared");
   });
 
-  it("reads off the present what is not kept, from all its readers, until they stop", async () => {
+  it("reads a gauge's current values from all its readers, until they stop", async () => {
     const metrics = createMetrics(SPECS, "", "");
     let nodes = 1;
     const name = "nodepools_usage";
@@ -114,7 +114,7 @@ describe("metrics", () => {
   });
 
   // NaN is not compared, because prom-client writes it as Nan.
-  it("writes what is read off just as prom-client writes what is set", async () => {
+  it("renders values from readers exactly like values that were set", async () => {
     const [kept, read] = [createMetrics(SPECS, "", ""), createMetrics(SPECS, "", "")];
     const words = ["a", "", 'q"\\', "line\nline", "ü→𝄞", "b,c=d{}"];
     const values = [0, 1, -0.5, 1e21, 1e-7, 0.1 + 0.2, 2 ** 53, 1 / 0, -1 / 0];
@@ -132,7 +132,7 @@ describe("metrics", () => {
     expect(withoutProcess(await read.render())).toBe(withoutProcess(await kept.render()));
   });
 
-  it("comes in parts of so many lines, made as they are asked for", async () => {
+  it("renders in parts of at most 256 lines, each made when it is requested", async () => {
     const metrics = createMetrics(SPECS, "", "");
     let made = 0;
     metrics.read("nodepools_usage", function* () {
@@ -155,7 +155,7 @@ describe("metrics", () => {
     expect(parts.join("").match(/# TYPE karpenter_nodepools_usage gauge/g)).toHaveLength(1);
   });
 
-  it("comes up for air where what is looked at has no series, and writes the same", async () => {
+  it("pauses also at items without series, and renders the same text", async () => {
     const metrics = createMetrics(SPECS, "", "");
     const text = await metrics.render();
     let looked = 0;
@@ -178,7 +178,7 @@ describe("metrics", () => {
     );
   });
 
-  it("shows no metric without series, and no gauge that nobody has set", async () => {
+  it("renders no metric without series, and no gauge that was never set", async () => {
     const synced = { name: "synced", type: "gauge", help: "h", labels: [] } as const;
     const metrics = createMetrics([...SPECS, synced], "", "");
     expect(await metrics.render()).not.toMatch(/pods_drained_total|synced/);
@@ -199,7 +199,7 @@ describe("metrics", () => {
     }
   });
 
-  it("has upstream's type and labels wherever it has a name that upstream was seen to show", () => {
+  it("has upstream's type and labels for each metric name that upstream was observed to export", () => {
     const ours = declared([]).filter(([name]) => OBSERVED.has(name));
     expect(ours.length).toBeGreaterThan(25);
     for (const [name, { type, labels }] of ours) {

@@ -79,8 +79,8 @@ const providerIds = ({ api }: FakeWorld) =>
     api.all(NODE_CLAIM).map(({ metadata, status }) => [metadata.name, status?.providerID]),
   );
 
-describe("claims that wait since before this process began", () => {
-  it("get the instances that were left behind, each one, and are not launched", async () => {
+describe("unlaunched NodeClaims of an earlier process", () => {
+  it("adopt the instances that the earlier process launched, one each, instead of a launch", async () => {
     const world = await worldWith(["fake:///1", "fake:///2"]);
     for (const name of ["a", "b", "c"]) await world.api.create(NODE_CLAIM, waiting(name));
     await run(world);
@@ -94,7 +94,7 @@ describe("claims that wait since before this process began", () => {
     await world.stop();
   });
 
-  it("try each that the cloud does not refuse, and leave the refused ones to others", async () => {
+  it("adopt only instances that the cloud accepts for them", async () => {
     const world = await worldWith(["fake:///1", "fake:///2"], (claim, id) =>
       id.endsWith(claim.metadata.name === "a" ? "2" : "1"),
     );
@@ -104,7 +104,7 @@ describe("claims that wait since before this process began", () => {
     await world.stop();
   });
 
-  it("are launched again where the instances are another cluster's", async () => {
+  it("are launched if the instances belong to another cluster", async () => {
     const world = await worldWith(["fake:///1"], () => true, "another-cluster");
     await world.api.create(NODE_CLAIM, waiting("a"));
     await run(world);
@@ -113,7 +113,7 @@ describe("claims that wait since before this process began", () => {
     await world.stop();
   });
 
-  it("do not get the instance of a claim and its Node that no mirror has", async () => {
+  it("do not adopt the instance of a NodeClaim or Node that the informer lacks", async () => {
     const world = await worldWith(["fake:///1"]);
     await world.api.create(NODE_CLAIM, waiting("a"));
     await world.api.create(NODE_CLAIM, waiting("b"));
@@ -137,40 +137,33 @@ describe("claims that wait since before this process began", () => {
   });
 
   it.each([
-    ["has their instance", { status: { providerID: "fake:///1" } }],
-    ["says that they are launched", { status: { conditions: [LAUNCHED] } }],
-    ["has another claim of their name", { metadata: { uid: "another" } }],
+    ["has a provider ID for them", { status: { providerID: "fake:///1" } }],
+    ["has their Launched condition True", { status: { conditions: [LAUNCHED] } }],
+    ["has another NodeClaim of their name", { metadata: { uid: "another" } }],
     ["has none of their name", undefined],
-  ])(
-    "are not launched where a watch shows them as they were, and the API server %s",
-    async (_, live) => {
-      const world = await worldWith([]);
-      await world.api.create(NODE_CLAIM, waiting("a"));
-      const { get } = world.kube;
-      const answered: typeof get = async (kind, ref) => {
-        const stored = await get(kind, ref);
-        if (stored.metadata.name !== "a") return stored;
-        if (live === undefined)
-          throw new KubeError(
-            404,
-            { code: 404, reason: "NotFound", details: { name: "a" } },
-            "get",
-          );
-        const metadata = { ...stored.metadata, ...("metadata" in live ? live.metadata : {}) };
-        return { ...stored, ...live, metadata };
-      };
-      Object.assign(world.kube, { get: answered });
-      await run(world);
-      await world.clock.advance(3 * 60_000);
-      expect(world.cloud.creates).toBe(0);
-      Object.assign(world.kube, { get });
-      await world.clock.advance(60_000);
-      expect(providerIds(world)).toEqual({ a: "fake:///a" });
-      await world.stop();
-    },
-  );
+  ])("are not launched from an outdated watch, while the API server %s", async (_, live) => {
+    const world = await worldWith([]);
+    await world.api.create(NODE_CLAIM, waiting("a"));
+    const { get } = world.kube;
+    const answered: typeof get = async (kind, ref) => {
+      const stored = await get(kind, ref);
+      if (stored.metadata.name !== "a") return stored;
+      if (live === undefined)
+        throw new KubeError(404, { code: 404, reason: "NotFound", details: { name: "a" } }, "get");
+      const metadata = { ...stored.metadata, ...("metadata" in live ? live.metadata : {}) };
+      return { ...stored, ...live, metadata };
+    };
+    Object.assign(world.kube, { get: answered });
+    await run(world);
+    await world.clock.advance(3 * 60_000);
+    expect(world.cloud.creates).toBe(0);
+    Object.assign(world.kube, { get });
+    await world.clock.advance(60_000);
+    expect(providerIds(world)).toEqual({ a: "fake:///a" });
+    await world.stop();
+  });
 
-  it("are launched already where they name an instance, even if their conditions were lost", async () => {
+  it("are Launched without a launch if they have a provider ID, even without conditions", async () => {
     const world = await worldWith([]);
     await world.api.create(NODE_CLAIM, waiting("a"));
     world.api.change(NODE_CLAIM, "a", { status: { providerID: "fake:///1" } });
@@ -181,7 +174,7 @@ describe("claims that wait since before this process began", () => {
     await world.stop();
   });
 
-  it("are not launched while the cloud cannot say what is there", async () => {
+  it("are not launched while the cloud cannot list instances", async () => {
     const world = await worldWith(["fake:///1"]);
     const { list } = world.cloud;
     Object.assign(world.cloud, { list: () => Promise.reject(new Error("throttled")) });
@@ -195,8 +188,8 @@ describe("claims that wait since before this process began", () => {
   });
 });
 
-describe("a claim that this process began", () => {
-  it("is launched without a look at what there is", async () => {
+describe("a NodeClaim created after the process started", () => {
+  it("is launched without listing instances", async () => {
     const world = await worldWith(["fake:///1"]);
     await run(world);
     const { metadata, spec } = waiting("a");
