@@ -18,12 +18,12 @@ function* counting(to: number): Steps<number> {
 }
 
 describe("work in steps", () => {
-  it("gives the same result at once and in turns", async () => {
+  it("gives the same result with atOnce and inTurns", async () => {
     expect(atOnce(counting(5))).toBe(5);
     expect(await inTurns(new VirtualClock(0), counting(5), 10)).toBe(5);
   });
 
-  it("lets others have their turn when its own is over", async () => {
+  it("pauses after the given time", async () => {
     const seen: string[] = [];
     let nowMs = 0;
     const clock = {
@@ -37,7 +37,7 @@ describe("work in steps", () => {
     expect(seen).toEqual(["others 0", "others 0"]);
   });
 
-  it("counts what others did not get of a turn, from one piece of work to the next", async () => {
+  it("counts time from one piece of work to the next with stepRunner, not with inTurns", async () => {
     let [nowMs, sleeps] = [0, 0];
     const clock = {
       now: () => 0,
@@ -57,7 +57,7 @@ describe("work in steps", () => {
     expect(sleeps).toBe(1);
   });
 
-  it("tells the meter of each turn what the computation took, without the time between", async () => {
+  it("reports the computing time of each turn to the meter, without pauses", async () => {
     let [nowMs, usedMs] = [0, 0];
     const clock = {
       elapsedMs: () => nowMs,
@@ -79,7 +79,7 @@ describe("work in steps", () => {
     expect(told).toEqual([9, 6]);
   });
 
-  it("lets others have their turn also after the machine's clock was set back", async () => {
+  it("pauses also after the clock was set back", async () => {
     let [passedMs, setBackMs, sleeps] = [0, 0, 0];
     const clock = {
       now: () => passedMs - setBackMs,
@@ -99,7 +99,7 @@ describe("work in steps", () => {
     expect(sleeps).toBe(3);
   });
 
-  it("leaves off when the turn is over, whoever had the rest of it, and makes a step in each", async () => {
+  it("pauses when the turn of the event loop is used up, and makes at least one step in each", async () => {
     let [turnMs, sleeps, steps] = [0, 0, 0];
     const clock = {
       turnMs: () => turnMs,
@@ -125,7 +125,7 @@ describe("work in steps", () => {
     expect([steps, sleeps]).toEqual([5, 2]);
   });
 
-  it("keeps what an array's filter keeps, stopping in between", () => {
+  it("filters like Array.filter, in steps", () => {
     const steps = filterInSteps([1, 2, 3, 4, 5], 2, (item) => item % 2 === 1);
     expect(steps.next().done).toBe(false);
     expect(steps.next().done).toBe(false);
@@ -139,7 +139,7 @@ describe("work in steps", () => {
     expect(steps.next().value).toEqual([10, 21, 32, 43, 54]);
   });
 
-  it("sorts as an array does, equals in their order", () => {
+  it("sorts like Array.toSorted, and stably", () => {
     const random = new Random(7);
     for (const size of [0, 1, 2_048, 2_049, 8_193, 30_000]) {
       const items = Array.from({ length: size }, (_, index) => ({ key: random.int(100), index }));

@@ -47,8 +47,8 @@ async function woken() {
   };
 }
 
-describe("claims are looked at again", () => {
-  it("when their pool asks something else of them, not when only its status changes", async () => {
+describe("NodeClaims are reconciled again", () => {
+  it("when the spec of their NodePool changes, not when only its status changes", async () => {
     const { world, wokenBy, change } = await woken();
     const template = { metadata: { labels: { team: "x" } } };
     expect(await wokenBy(() => change({ status: { nodes: 3, resources: { cpu: "9" } } }))).toEqual(
@@ -66,7 +66,7 @@ describe("claims are looked at again", () => {
     await world.stop();
   });
 
-  it("when the class that they name changes", async () => {
+  it("when their NodeClass changes", async () => {
     const { world, wokenBy } = await woken();
     const edit = () => world.api.change(FAKE_NODE_CLASS, "default", { spec: { some: "thing" } });
     expect(await wokenBy(edit)).toEqual(["a", "b", "c"]);
@@ -74,8 +74,8 @@ describe("claims are looked at again", () => {
   });
 });
 
-describe("what keeps conditions of an older generation's claim", () => {
-  it("does not go through all nodes for one", async () => {
+describe("the disruption conditions of a v1beta1 NodeClaim", () => {
+  it("are kept without a loop over all nodes", async () => {
     const world = fakeWorld();
     const annotations = { "compatibility.karpenter.sh/generation": "v1beta1" };
     const disruption = { consolidationPolicy: "WhenEmpty" as const, consolidateAfter: "30s" };
@@ -101,8 +101,8 @@ describe("what keeps conditions of an older generation's claim", () => {
   });
 });
 
-describe("a change of a claim that others write", () => {
-  it("is not made on another claim that has its name by then", async () => {
+describe("a change of a NodeClaim", () => {
+  it("is not made on another NodeClaim that has its name by then", async () => {
     const { api, kube } = fakeWorld();
     const before = await api.create(NODE_CLAIM, nodeClaim({ name: "a", nodeClassRef }));
     api.vanish(NODE_CLAIM, "a");

@@ -43,7 +43,7 @@ function pod(name: string, team: string): Pod {
   };
 }
 
-describe("one claim whose launch takes long", () => {
+describe("a NodeClaim whose launch takes long", () => {
   let world: FakeWorld;
   let answer: () => void = () => undefined;
   afterEach(() => answer());
@@ -73,7 +73,7 @@ describe("one claim whose launch takes long", () => {
   const claims = (): string[] =>
     world.api.all(NODE_CLAIM).map(({ metadata }) => metadata.labels?.["team"] ?? "");
 
-  it("holds others up for seconds only, and its own pods get no second place", async () => {
+  it("delays other NodeClaims for seconds only, and its pods get no second NodeClaim", async () => {
     await open();
     await world.clock.advance(1_000);
     // As in upstream, planning waits this long, because most launches take less.
@@ -85,7 +85,7 @@ describe("one claim whose launch takes long", () => {
     expect(claims().sort()).toEqual(["quick", "slow"]);
   });
 
-  it("holds others up for no longer where the machine's clock is set back by an hour", async () => {
+  it("delays other NodeClaims no longer if the clock is set back by an hour", async () => {
     await open();
     world.clock.setBack(3_600_000);
     await world.clock.advance(1_000);
@@ -94,7 +94,7 @@ describe("one claim whose launch takes long", () => {
     expect(claims().sort()).toEqual(["quick", "slow"]);
   });
 
-  it("holds others up while a limit depends on what it will be", async () => {
+  it("delays other NodeClaims while a NodePool limit depends on its instance type", async () => {
     await open({ cpu: "100" });
     await world.clock.advance(60_000);
     expect(claims()).toEqual(["slow"]);
@@ -103,7 +103,7 @@ describe("one claim whose launch takes long", () => {
     expect(claims().sort()).toEqual(["quick", "slow"]);
   });
 
-  it("gives its pods back to planning when it is given up", async () => {
+  it("has its pods planned again when it is deleted", async () => {
     await open();
     await world.clock.advance(20_000);
     const slow = world.api
@@ -115,7 +115,7 @@ describe("one claim whose launch takes long", () => {
     expect(world.api.find(NODE_CLAIM, slow?.metadata.name ?? "")).toBe(undefined);
   });
 
-  it("says for which claims it holds others up, at once and every minute", async () => {
+  it("is named in the log as awaited, at once and every minute", async () => {
     await open({ cpu: "100" });
     const said = (text: string) => world.lines.filter((line) => line.includes(text));
     const [slow] = world.api.all(NODE_CLAIM);
@@ -130,7 +130,7 @@ describe("one claim whose launch takes long", () => {
     expect(said("info still waiting for claims")).toHaveLength(3);
   });
 
-  it("does not wait for a claim that is gone, even if nobody heard of its end", async () => {
+  it("is awaited no longer if the API server does not have it, even without a DELETED event", async () => {
     await open();
     answer();
     await world.clock.advance(30_000);

@@ -22,7 +22,7 @@ import { rateLimited } from "./transport/rate-limit.ts";
 
 const HOUR_MS = 3_600_000;
 
-describe("once the machine's clock is set back by an hour", () => {
+describe("after the clock is set back by an hour", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
   afterEach(() => void vi.useRealTimers());
   const setBack = () => vi.setSystemTime(Date.now() - HOUR_MS);

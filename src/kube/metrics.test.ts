@@ -38,7 +38,7 @@ function recorder() {
 }
 
 describe("metrics of controllers", () => {
-  it("tell how long requests wait and are worked on, what hangs, and what fails how", async () => {
+  it("give queue and work durations, running work, retries and errors", async () => {
     const clock = new VirtualClock();
     const { told, now, metrics } = recorder();
     const random = new Random("metrics");
@@ -83,8 +83,8 @@ describe("metrics of controllers", () => {
   });
 });
 
-describe("metrics of lost races", () => {
-  it("count them as looked at again and not as errors, unless something else failed as well", async () => {
+describe("metrics of write conflicts", () => {
+  it("count them as requeues, not as errors, unless something else failed as well", async () => {
     const clock = new VirtualClock();
     const { told, now, metrics } = recorder();
     const random = new Random("metrics");
@@ -126,7 +126,7 @@ describe("metrics of lost races", () => {
 });
 
 describe("metrics of requests", () => {
-  it("tell what a request is about from its path", () => {
+  it("derive group, version, resource and subresource from the path", () => {
     const of = (path: string) => Object.values(targetOf(path)).join(" ");
     expect(of("/api/v1/namespaces/a/pods/b/eviction")).toBe(" v1 pods eviction");
     expect(of("/apis/apps/v1/deployments?limit=1")).toBe("apps v1 deployments ");
@@ -136,7 +136,7 @@ describe("metrics of requests", () => {
     expect(of("/version")).toBe("   ");
   });
 
-  it("count answers by their code, and none at all", async () => {
+  it("count responses by status code, and failed requests as <error>", async () => {
     const clock = new VirtualClock();
     const { told, metrics } = recorder();
     const answers = [404, undefined];

@@ -33,7 +33,7 @@ function changed(policy: Policy, resources: ResourceRequirements, name = "app") 
 const RESOURCES = { requests: { cpu: "100m", memory: "256Mi" }, limits: { cpu: "200m" } };
 
 describe("withRecommendation", () => {
-  it("sets the target, and limits in proportion", () => {
+  it("sets requests to the target, and limits in proportion", () => {
     expect(changed({}, RESOURCES)).toEqual({ requests: TARGET, limits: { cpu: "1" } });
     expect(changed({}, { limits: { memory: "2Gi" } })).toEqual({
       requests: TARGET,
@@ -69,7 +69,7 @@ describe("withRecommendation", () => {
       { controlledValues: "RequestsOnly", maxAllowed: { cpu: "1" } },
       { cpu: "200m", memory: "1Gi" },
     ],
-  ])("keeps to %s", (_, policy, requests) => {
+  ])("respects %s", (_, policy, requests) => {
     for (const containerName of ["app", "*"])
       expect(changed({ ...policy, containerName }, RESOURCES)?.requests).toEqual(requests);
     const isRequestsOnly = policy.controlledValues === "RequestsOnly";
@@ -79,14 +79,14 @@ describe("withRecommendation", () => {
       );
   });
 
-  it("prefers the policy of the container's own name, and leaves other containers as they are", () => {
+  it("prefers the policy of the container's name, and does not change other containers", () => {
     const policies = [{ containerName: "*", mode: "Off" }, { containerName: "app" }];
     const app = withRecommendation({ name: "app" }, autoscaler(policies));
     expect(app.resources).toEqual({ requests: TARGET });
     expect(changed({}, RESOURCES, "sidecar")).toBe(RESOURCES);
   });
 
-  it("takes no target of another kind of text", () => {
+  it("ignores a target that is no quantity", () => {
     const { status: _, ...plain } = autoscaler();
     const odd = {
       recommendation: {

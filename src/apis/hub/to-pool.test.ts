@@ -42,7 +42,7 @@ function writtenBy(...versions: readonly string[]) {
   }));
 }
 
-describe("a Provisioner as a pool", () => {
+describe("a Provisioner in hub form", () => {
   it("keeps its requirements as stored and is always ready", () => {
     const pool = toPool(
       provisioner({
@@ -62,7 +62,7 @@ describe("a Provisioner as a pool", () => {
     });
   });
 
-  it("removes empty nodes, underused ones or none, by its own fields", () => {
+  it("gets its disruption policy from ttlSecondsAfterEmpty, consolidation and ttlSecondsUntilExpired", () => {
     const disruption = (spec: Provisioner["spec"]) => toPool(provisioner(spec)).disruption;
     expect(disruption({})).toMatchObject({
       policy: "none",
@@ -84,13 +84,13 @@ describe("a Provisioner as a pool", () => {
     expect(disruption({ ttlSecondsUntilExpired: 1e15 }).expireAfter).toBe(9_223_372_036_854);
   });
 
-  it("S1-33: takes ttlSecondsAfterEmpty -1 as never", () => {
+  it("S1-33: reads ttlSecondsAfterEmpty -1 as Never", () => {
     expect(toPool(provisioner({ ttlSecondsAfterEmpty: -1 })).disruption.consolidateAfter).toBe(
       "Never",
     );
   });
 
-  it("has another hash once it is tainted, and the same when only requirements change", () => {
+  it("has another hash with other taints, and the same with other requirements", () => {
     const hash = (spec: Provisioner["spec"]) => toPool(provisioner(spec)).hash;
     const taints = [{ key: "karpenter.sh/legacy", value: "true", effect: "NoSchedule" }] as const;
     expect(hash({ taints })).not.toBe(hash({}));
@@ -98,8 +98,8 @@ describe("a Provisioner as a pool", () => {
   });
 });
 
-describe("a NodePool as a pool", () => {
-  it("can be read whatever lifetime its schema lets through", () => {
+describe("a NodePool in hub form", () => {
+  it("has the default expireAfter if its own is out of range", () => {
     const native = nodePool();
     const { template } = native.spec;
     const spec = { ...template.spec, expireAfter: `${"9".repeat(400)}h` };
@@ -107,7 +107,7 @@ describe("a NodePool as a pool", () => {
     expect(toPool(broken).disruption.expireAfter).toBe(2_592_000_000);
   });
 
-  it("expires forcefully in v1", () => {
+  it("has expireMode forceful in v1", () => {
     expect(toPool(nodePool())).toMatchObject({
       generation: "v1",
       id: "nodepool/default",
@@ -124,7 +124,7 @@ describe("a NodePool as a pool", () => {
     });
   });
 
-  it("lives by the rules of the version that wrote its spec last", () => {
+  it("has the generation of the API version that wrote its spec last", () => {
     const generation = (...versions: readonly string[]) =>
       toPool(nodePool({ managedFields: writtenBy(...versions) })).generation;
     expect(generation("karpenter.sh/v1", "karpenter.sh/v1beta1")).toBe("beta");
@@ -135,12 +135,12 @@ describe("a NodePool as a pool", () => {
     expect(toPool(nodePool(both)).generation).toBe("v1");
   });
 
-  it("is passed over until it is ready", () => {
+  it("is not ready without a Ready condition that is True", () => {
     expect(toPool(nodePool({}, "False")).ready).toBe(false);
     expect(toPool({ ...nodePool(), status: {} }).ready).toBe(false);
   });
 
-  it("hashes the template without requirements, in any order of taints", () => {
+  it("has a hash of its template without requirements, whatever the order of taints", () => {
     const pool = nodePool();
     const taints = [
       { key: "a", effect: "NoSchedule" },

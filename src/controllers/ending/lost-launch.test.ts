@@ -69,11 +69,11 @@ const left = ({ api, cloud }: FakeWorld) => ({
   nodes: api.all(NODE).length,
 });
 
-describe("a claim that is deleted after the process that launched it has ended", () => {
+describe("a NodeClaim deleted after the process that launched it ended, without its provider ID", () => {
   const eight = Array.from({ length: 8 }, (_, n) => `c${n}`);
 
   it.each(["in time", "later", "never"] as const)(
-    "leaves no instance, no Node and no brake (its machine joins %s)",
+    "leaves no instance, no Node and no count for the brake (its Node joins %s)",
     async (joins) => {
       const first = await launchedAndLost(eight, { joins });
       const ours = first.api.all(NODE).filter(({ metadata }) => metadata.finalizers?.length === 1);
@@ -104,7 +104,7 @@ describe("a claim that is deleted after the process that launched it has ended",
     },
   );
 
-  it("waits while another claim of the pool may be the one that has the instance", async () => {
+  it("waits while another unlaunched NodeClaim of the NodePool may have the instance", async () => {
     const first = await launchedAndLost(["a", "b"]);
     await first.api.delete(NODE_CLAIM, { name: "a" });
     const next = fakeWorld({}, first);
@@ -128,7 +128,7 @@ describe("a claim that is deleted after the process that launched it has ended",
     await next.stop();
   });
 
-  it("leaves an instance of another cluster of our name alone", async () => {
+  it("does not end an instance of another cluster of the same name", async () => {
     const first = await launchedAndLost(["a"], { clusterUid: "another-cluster" });
     await first.api.delete(NODE_CLAIM, { name: "a" });
     const next = fakeWorld({}, first);

@@ -42,8 +42,8 @@ function readAs<T extends KubeObject>(
 const left = (world: FakeWorld) =>
   world.api.all(NODE_CLAIM).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 
-describe("what is read just before", () => {
-  it("keeps the nodes of a static pool that asks for as many as before", async () => {
+describe("a live read just before a deletion", () => {
+  it("keeps the nodes of a static pool whose replicas have not changed", async () => {
     const world = fakeWorld({ gates: { staticCapacity: true } });
     await world.api.create(FAKE_NODE_CLASS, {
       metadata: { name: "default" },
@@ -68,7 +68,7 @@ describe("what is read just before", () => {
     await world.stop();
   });
 
-  it("keeps a node that has recovered, also while its claim is being deleted", async () => {
+  it("keeps a node that has recovered, also while its NodeClaim is being deleted", async () => {
     for (const isLeaving of [false, true]) {
       const world = fakeWorld({ gates: { nodeRepair: true, legacyNodeRepair: true } });
       world.cloud.endsAfter = 60 * MINUTE_MS;
@@ -129,7 +129,7 @@ describe("what is read just before", () => {
     await world.stop();
   });
 
-  it("keeps a replacement that has joined by now, even if its command was taken back", async () => {
+  it("keeps a replacement that has joined by now, even if its command was rolled back", async () => {
     const world = fakeWorld();
     const claim = await world.api.create(NODE_CLAIM, nodeClaim({ name: "a" }));
     await world.run();

@@ -64,13 +64,13 @@ async function readers(): Promise<ReadonlyMap<string, () => Series>> {
   return all;
 }
 
-it("stops after some nodes, claims and pods, whether they have a series or not", async () => {
+it("metrics pause after some nodes, NodeClaims and pods, whether these have a series or not", async () => {
   const all = [...(await readers())].filter(([name]) => ![...LINES, ...NUMBERS].includes(name));
   expect(all.length).toBeGreaterThan(19);
   for (const [name, read] of all) expect(stopsOf(read()), name).toBeGreaterThanOrEqual(4);
 });
 
-it("takes in what has changed since somebody looked in steps, too", async () => {
+it("metrics apply pending changes of the cluster state in steps, too", async () => {
   const takenIn: string[] = [];
   for (const [name, read] of await readers()) {
     world.cluster.nodes();
@@ -91,7 +91,7 @@ it("takes in what has changed since somebody looked in steps, too", async () => 
   ]);
 });
 
-it("shows each pod once, also where one is created again under its name meanwhile", async () => {
+it("metrics show each pod once, also if one is created again with its name meanwhile", async () => {
   const all = await readers();
   for (const [name, read] of all) {
     if (!name.startsWith("pods_")) continue;

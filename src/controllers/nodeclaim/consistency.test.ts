@@ -45,7 +45,7 @@ const told = (world: FakeWorld) =>
     );
 
 describe("nodeclaim.consistency", () => {
-  it("says of a node that is as promised that it is so, in the request that initializes it", async () => {
+  it("sets ConsistentStateFound in the patch that initializes a NodeClaim with the promised capacity", async () => {
     const world = fakeWorld();
     let writes = 0;
     const patch = world.api.patch;
@@ -77,7 +77,7 @@ describe("nodeclaim.consistency", () => {
     await world.stop();
   });
 
-  it("tells of a node that is smaller than promised, every ten minutes until it is right", async () => {
+  it("publishes an event for a node smaller than promised, every ten minutes until it is right", async () => {
     const world = await joined("3");
     const issue = "expected 4 of resource cpu, but found 3 (75.0% of expected)";
     expect(told(world)).toEqual([`Warning NodeClaim a: ${issue}`]);
@@ -99,7 +99,7 @@ describe("nodeclaim.consistency", () => {
     await world.stop();
   });
 
-  it("tells which budget holds up the end of a claim, and leaves its conditions alone", async () => {
+  it("publishes which PodDisruptionBudget blocks a NodeClaim's drain, and changes no condition", async () => {
     const world = await joined("4");
     await world.api.create(POD, pod({ name: "p", labels: { app: "web" }, nodeName: "node-a" }));
     await world.api.create(POD_DISRUPTION_BUDGET, {
@@ -116,7 +116,7 @@ describe("nodeclaim.consistency", () => {
     await world.stop();
   });
 
-  it("tells of a Machine on its Node too, without the condition that Machines do not have", async () => {
+  it("publishes events on a Machine and its Node, without a ConsistentStateFound condition", async () => {
     const world = fakeWorld();
     await world.run(consistency(world));
     const machine = {

@@ -15,7 +15,7 @@ import { claimGarbageCollection, instanceGarbageCollection } from "./garbage-col
 
 const MINUTE_MS = 60_000;
 
-describe("an instance that no claim names", () => {
+describe("an instance without a NodeClaim", () => {
   /**
    * Whether an instance launched a minute ago is terminated, although an older claim with this node class and status
    * exists.

@@ -15,7 +15,7 @@ const standing = (world: FakeWorld) =>
   condition(world.api.find(NODE_POOL, "default") as NodePool, "DisruptionAllowed");
 
 describe("the condition DisruptionAllowed", () => {
-  it("comes with a window that allows nothing, says when the next disruption is allowed, and goes with it", async () => {
+  it("is False during a budget window that allows nothing, and says when the next disruption is allowed", async () => {
     const world = fakeWorld();
     const opens = new Date(world.clock.now() + HOUR_MS);
     const schedule = `${opens.getUTCMinutes()} ${opens.getUTCHours()} * * *`;
@@ -42,7 +42,7 @@ describe("the condition DisruptionAllowed", () => {
     await world.stop();
   });
 
-  it("says that nodes expire, where that keeps budgets and these name all other reasons", async () => {
+  it("says that nodes may expire if budgets block only the other reasons", async () => {
     const world = fakeWorld({ expiry: { spreadPercent: 0, respectsBudgets: true } });
     const reasons = ["Empty" as const, "Drifted" as const, "Underutilized" as const];
     const disruption = {
@@ -64,7 +64,7 @@ describe("the condition DisruptionAllowed", () => {
   it.each([
     ["which may expire", 3_600, "True"],
     ["whose nodes never expire", undefined, "False"],
-  ])("tells of a Provisioner %s under the cluster's budgets", async (_, seconds, status) => {
+  ])("has the cluster's budgets for a Provisioner %s", async (_, seconds, status) => {
     const reasons = ["Empty" as const, "Drifted" as const, "Underutilized" as const];
     const world = fakeWorld({ clusterBudgets: [{ nodes: "0", reasons }] });
     await world.api.create(PROVISIONER, {
@@ -83,7 +83,7 @@ describe("the condition DisruptionAllowed", () => {
     await world.stop();
   });
 
-  it("stands beside a Provisioner's Active, which stays its only other condition", async () => {
+  it("is set on a Provisioner beside Active, its only other condition", async () => {
     const world = fakeWorld();
     const annotations = { "karpenter.sh/disruption-paused": "true" };
     await world.api.create(PROVISIONER, {
@@ -113,7 +113,7 @@ describe("the condition DisruptionAllowed", () => {
     await world.stop();
   });
 
-  it("tells of a pause in the whole cluster", async () => {
+  it("is False with reason Paused while disruption is paused in the whole cluster", async () => {
     const world = fakeWorld({ pauseDisruption: true });
     await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef: CLASS_REF } }));
     await world.run(nodePoolCalendar(world));

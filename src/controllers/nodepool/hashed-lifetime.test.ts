@@ -54,17 +54,17 @@ async function stamped(of: NodePool, claim: NodeClaim): Promise<FakeWorld> {
 const claimOf = (world: FakeWorld): NodeClaim =>
   world.api.all<NodeClaim>(NODE_CLAIM)[0] as NodeClaim;
 
-describe("the hash of a pool that was taken over from a beta installation", () => {
+describe("the hash of a NodePool adopted from a v1beta1 installation", () => {
   const now = toPool(pool("v1beta1", "48h")).hash;
   it.each([
-    ["stamped by another recipe", { [HASH]: "1", [VERSION]: "v2" }, { [VERSION]: "v2" }],
+    ["with a hash of another version", { [HASH]: "1", [VERSION]: "v2" }, { [VERSION]: "v2" }],
     [
-      "stamped before its lifetime was noted",
+      "with a hash but without the lifetime annotation",
       { [HASH]: now, [VERSION]: "v3" },
       { [VERSION]: "v3" },
     ],
   ])(
-    "S4-05: lets a claim, %s, drift by its template and never by the lifetime",
+    "S4-05: lets a NodeClaim %s drift by the template, and not by expireAfter",
     async (_, own, annotations) => {
       const world = await stamped(pool("v1beta1", "48h", { annotations }), taken(own));
       const claim = claimOf(world);
@@ -84,7 +84,7 @@ describe("the hash of a pool that was taken over from a beta installation", () =
     },
   );
 
-  it("stays as it was noted when the lifetime changes, and nothing is noted of claims that tell it themselves", async () => {
+  it("keeps the lifetime annotation of old NodeClaims when expireAfter changes, and adds none to new ones", async () => {
     const world = await stamped(pool("v1beta1", "48h"), taken({ [HASH]: now, [VERSION]: "v3" }));
     world.api.change(NODE_POOL, "default", { spec: { template: { spec: { expireAfter: "1h" } } } });
     const made = toPool(pool("v1beta1", "1h")).hash;
@@ -105,7 +105,7 @@ describe("the hash of a pool that was taken over from a beta installation", () =
     await world.stop();
   });
 
-  it("leaves claims of v1 pools alone", async () => {
+  it("adds no lifetime annotation to NodeClaims of v1 NodePools", async () => {
     const of = pool("v1", "48h");
     const world = await stamped(of, taken({ [HASH]: toPool(of).hash, [VERSION]: "v3" }));
     expect(claimOf(world).metadata.annotations?.[LIFETIME]).toBeUndefined();

@@ -65,7 +65,7 @@ async function limitTo(world: FakeWorld, nodes: string): Promise<void> {
 }
 
 describe("claims of one plan", () => {
-  it("do not count against each other, in however many turns they are sent", async () => {
+  it("do not count against each other in NodePool limits, in however many steps they are created", async () => {
     const { world, create } = await threePlanned();
     await limitTo(world, "1");
     expect(await create()).toEqual(["created", "created", "created"]);
@@ -76,7 +76,7 @@ describe("claims of one plan", () => {
     await world.stop();
   });
 
-  it("are forgotten if they were deleted before the answer to their creation came", async () => {
+  it("are not awaited if they were deleted before the response to their creation", async () => {
     const { world, create } = await threePlanned(async (made) => {
       world.api.vanish(NODE_CLAIM, made);
       await world.clock.settle();
@@ -92,7 +92,7 @@ describe("claims of one plan", () => {
     ["is another one", { metadata: { uid: "another" } }, "or another one than we know"],
     ["is being deleted", { metadata: { deletionTimestamp: "2026-01-05T08:00:00Z" } }, "has no"],
     ["is not served", "down", "cannot read nodepool/default before a node is created: down"],
-  ])("are not sent while the API server says that their pool %s", async (_, live, why) => {
+  ])("are not created while the API server says that their NodePool %s", async (_, live, why) => {
     const { world, create } = await threePlanned();
     const { reads, restore } = answerLive(world, async (get) => {
       if (live === undefined) throw new KubeError(404, NOT_FOUND, "getting");
@@ -110,7 +110,7 @@ describe("claims of one plan", () => {
     await world.stop();
   });
 
-  it("are held to the limits that the API server has, not to those that a watch brought", async () => {
+  it("keep the NodePool limits that the API server has, not those of the informer", async () => {
     const { world, create } = await threePlanned();
     expect(await create()).toEqual(["created", "created", "created"]);
     answerLive(world, async (get) => ({ ...(await get()), spec: { limits: { nodes: "2" } } }));
@@ -119,7 +119,7 @@ describe("claims of one plan", () => {
     await world.stop();
   });
 
-  it("are not sent once their pool is gone", async () => {
+  it("are not created once their NodePool is gone", async () => {
     const { world, create } = await threePlanned();
     const drop = async () => {
       world.api.vanish(NODE_POOL, "default");

@@ -39,12 +39,12 @@ async function joinAll(world: FakeWorld): Promise<void> {
   await world.clock.advance(10_000);
 }
 
-describe("a static pool", () => {
+describe("a static NodePool", () => {
   it.each([
     ["is gone", undefined],
     ["is another one", { uid: "another" }],
     ["is being deleted", { deletionTimestamp: "2026-01-05T08:00:00Z" }],
-    ["asks for fewer", {}],
+    ["has fewer replicas", {}],
   ])("gets no NodeClaim while the API server says that it %s", async (_, changed) => {
     const world = await staticPool({ replicas: 0 });
     const { get } = world.kube;
@@ -185,14 +185,14 @@ describe("a static NodePool that is scaled", () => {
 
   it.each<[string, object, number]>([
     ["given a lower limit of nodes", { spec: { limits: { nodes: "2" } } }, 2],
-    ["of another template", { spec: { template: { metadata: { labels: { team: "x" } } } } }, 3],
+    ["given another template", { spec: { template: { metadata: { labels: { team: "x" } } } } }, 3],
     [
       "given another zone requirement",
       { spec: { template: { spec: { requirements: [ZONE_B] } } } },
       3,
     ],
     ["not ready", { status: { conditions: [{ type: "Ready", status: "False" }] } }, 0],
-    ["on its way out", { metadata: LEAVING }, 0],
+    ["being deleted", { metadata: LEAVING }, 0],
   ])("creates no NodeClaims planned before it was %s", async (_, change, count) => {
     const world = fakeWorld({ gates: { staticCapacity: true } });
     const made = nodePool({ spec: { replicas: 3 }, template: { nodeClassRef: CLASS_REF } });

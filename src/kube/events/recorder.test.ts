@@ -28,8 +28,8 @@ function event(name: string, patch: Partial<EventToPublish> = {}): EventToPublis
   };
 }
 
-describe("recorder", () => {
-  it("says an event once a window, and counts up on it after that", async () => {
+describe("event recorder", () => {
+  it("publishes an event once in its window, and increments its count after that", async () => {
     const { clock, recorder, stored } = open();
     recorder.publish(event("a"), event("a"), event("b"));
     await clock.advance(MINUTE);
@@ -44,7 +44,7 @@ describe("recorder", () => {
     expect(first?.lastTimestamp).not.toBe(first?.firstTimestamp);
   });
 
-  it("takes another text, reason or object for another event, unless told what counts", async () => {
+  it("deduplicates by message, reason and object, or by dedupeValues", async () => {
     const { clock, recorder, stored } = open();
     recorder.publish(event("a"), event("a", { message: "no zone" }), event("a", { reason: "R" }));
     const always = { dedupeValues: ["same"] };
@@ -53,7 +53,7 @@ describe("recorder", () => {
     expect(stored()).toHaveLength(4);
   });
 
-  it("says another sentence in an Event of its own after the window, and does not count up on what is no longer so", async () => {
+  it("creates a new Event for another message after the window, instead of counting the old one", async () => {
     const { clock, recorder, stored } = open();
     const said = (message: string) =>
       recorder.publish(event("a", { dedupeValues: ["same"], message }));
@@ -67,7 +67,7 @@ describe("recorder", () => {
     ]);
   });
 
-  it("says each of six thousand events once, however often all of them are said again", async () => {
+  it("publishes each of 6,000 events once, even if all are repeated", async () => {
     const { clock, recorder, stored } = open();
     const flood = Array.from({ length: 6_000 }, (_, n) => event(`p-${n}`));
     for (let round = 0; round < 3; round++) {
@@ -77,7 +77,7 @@ describe("recorder", () => {
     expect(stored()).toHaveLength(6_000);
   });
 
-  it("forgets what is out of its window when many events come", async () => {
+  it("forgets an event after its window when many others come", async () => {
     const { clock, recorder, stored } = open();
     recorder.publish(event("old"));
     await clock.advance(5 * MINUTE);
@@ -88,7 +88,7 @@ describe("recorder", () => {
     expect(old.map(({ count }) => count)).toEqual([1, 1]);
   });
 
-  it("says an event again after its window, and others at their rate, once the machine's clock is set back by an hour", async () => {
+  it("keeps windows and rates if the clock is set back by an hour", async () => {
     const { clock, recorder, stored } = open();
     const rate = { perSecond: 5, burst: 10 };
     recorder.publish(event("a"));
@@ -107,7 +107,7 @@ describe("recorder", () => {
     expect(first).toMatchObject({ count: 2, lastTimestamp });
   });
 
-  it("publishes events of a reason with a rate in bursts and then at that rate", async () => {
+  it("publishes events with a rate in a burst and then at that rate", async () => {
     const { clock, recorder, stored } = open();
     const rate = { perSecond: 5, burst: 10 };
     recorder.publish(...Array.from({ length: 50 }, (_, n) => event(`p-${n}`, { rate })));
@@ -120,7 +120,7 @@ describe("recorder", () => {
     expect(stored()).toHaveLength(10 + 5 + 1);
   });
 
-  it("writes eight at a time, and drops what does not fit while the server hangs", async () => {
+  it("sends eight requests at a time, and drops events above 8,192 while the server hangs", async () => {
     const clock = new VirtualClock();
     const kube = fakeKube(clock);
     const held: (() => void)[] = [];

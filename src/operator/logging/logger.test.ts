@@ -23,7 +23,7 @@ function lines(encoding: "json" | "console", level: "info" | "debug" = "info") {
 }
 
 describe("logger", () => {
-  it("writes upstream's JSON keys in upstream's order, in the world's time", () => {
+  it("writes upstream's JSON keys in upstream's order, with the injected clock's time", () => {
     const { log, written } = lines("json");
     log
       .named("provisioner")
@@ -34,7 +34,7 @@ describe("logger", () => {
     ]);
   });
 
-  it("names the reconcile that a line comes from, before the line's own fields", async () => {
+  it("writes controller, object and reconcileID of the reconcile before a line's own fields", async () => {
     const { log, written } = lines("json");
     const clock = new VirtualClock();
     const random = new Random("log");
@@ -101,7 +101,7 @@ describe("logger", () => {
     expect(singleton).toMatchObject({ controller: "disruption", namespace: "", name: "" });
   });
 
-  it("writes the console form of the alpha generation (S0-30, S0-33)", () => {
+  it("writes the console format of the alpha generation (S0-30, S0-33)", () => {
     const { log, written } = lines("console", "debug");
     log
       .with({ controller: "provisioner" })
@@ -111,7 +111,7 @@ describe("logger", () => {
     );
   });
 
-  it("leaves out what is below the level", () => {
+  it("writes no lines below its level", () => {
     const { log, written } = lines("json");
     log.debug("why nothing happened");
     expect(written).toEqual([]);

@@ -3,7 +3,7 @@ import { OPTIONS } from "./options.ts";
 import { isAwsGateOn, isGateOn, parseOptions, unknownGates } from "./parse-options.ts";
 
 describe("options", () => {
-  it("take their defaults, and flags beat environment variables", () => {
+  it("have defaults, and flags take precedence over environment variables", () => {
     const options = parseOptions(
       { "batch-max-duration": "5s" },
       { BATCH_MAX_DURATION: "20s", LOG_LEVEL: "debug" },
@@ -14,7 +14,7 @@ describe("options", () => {
     expect(options.changed).toEqual(["logLevel", "batchMaxDuration"]);
   });
 
-  it("refuses all bad values at once, naming setting, value and what is legal", () => {
+  it("refuse all invalid values in one error that names setting, value and what is legal", () => {
     expect(() =>
       parseOptions(
         { "preference-policy": "Maybe" },
@@ -34,7 +34,7 @@ describe("options", () => {
     ["metrics-port", "65536", "must not be above 65535"],
     ["consolidation-min-savings", "101", "must not be above 100"],
     ["disruption-budgets", "[{", "not valid YAML: line 1, column 3: unexpected end of the stream"],
-  ])("refuses --%s=%s in one line: %s", (flag, value, why) => {
+  ])("refuse --%s=%s with an error of one line: %s", (flag, value, why) => {
     expect(() => parseOptions({ [flag]: value }, {})).toThrow(why);
     expect(() => parseOptions({ [flag]: value }, {})).toThrow(/^.*[^:]$/);
   });
@@ -42,19 +42,22 @@ describe("options", () => {
   it.each([
     ["disruption-budgets", "DISRUPTION_BUDGETS", "[{nodes: few}]", "budgets[0].nodes: "],
     ["scheduler-config", "SCHEDULER_CONFIG", "podTopologySpread: {x: 1}", "podTopologySpread.x: "],
-  ])("says of --%s whether the flag or %s is wrong, and where in it", (flag, env, text, place) => {
-    expect(() => parseOptions({ [flag]: text }, {})).toThrow(`invalid --${flag}: ${place}`);
-    expect(() => parseOptions({}, { [env]: text })).toThrow(`invalid ${env}: ${place}`);
-    const ofConfigMap = `invalid ${flag} of karpenter-global-settings: ${place}`;
-    expect(() => parseOptions({}, {}, { [flag]: text })).toThrow(ofConfigMap);
-  });
+  ])(
+    "name --%s, %s or the ConfigMap as the place of an invalid value, and the field in it",
+    (flag, env, text, place) => {
+      expect(() => parseOptions({ [flag]: text }, {})).toThrow(`invalid --${flag}: ${place}`);
+      expect(() => parseOptions({}, { [env]: text })).toThrow(`invalid ${env}: ${place}`);
+      const ofConfigMap = `invalid ${flag} of karpenter-global-settings: ${place}`;
+      expect(() => parseOptions({}, {}, { [flag]: text })).toThrow(ofConfigMap);
+    },
+  );
 
   it.each([
     ["512", 'invalid --memory-limit "512": is 512 bytes and must not be below 128Mi: give a unit'],
     ["1Mi", "is 1048576 bytes and must not be below 128Mi: give a unit, such as 512Mi"],
     ["512MB", "must be a number of bytes or a quantity such as 512Mi"],
     ["", "must be a number of bytes or a quantity such as 512Mi"],
-  ])("refuses the memory limit %j, in which no controller can run: %s", (value, why) => {
+  ])("refuse the memory limit %j: %s", (value, why) => {
     expect(() => parseOptions({ "memory-limit": value }, {})).toThrow(why);
   });
 
@@ -64,11 +67,11 @@ describe("options", () => {
     ["134217728", 134_217_728],
     ["512Mi", 536_870_912],
     ["4000000000", 4_000_000_000],
-  ])("takes the memory limit %s", (value, bytes) => {
+  ])("accept the memory limit %s", (value, bytes) => {
     expect(parseOptions({ "memory-limit": value }, {}).memoryLimit).toBe(bytes);
   });
 
-  it("reads gates: those not named are as they are by default, and broken ones are refused", () => {
+  it("read feature gates: those not named have their defaults, and malformed ones are refused", () => {
     const gates = parseOptions(
       { "feature-gates": "SpotToSpotConsolidation=true, Nonsense=true" },
       {},
@@ -98,7 +101,7 @@ describe("options", () => {
       );
   });
 
-  it("names gates that are not known, and the one that was meant", () => {
+  it("name unknown feature gates, and the one that was probably meant", () => {
     const flags = {
       "feature-gates": "NodeRepiar=true,DRAEFA=true,Sparkle=true",
       "aws-feature-gates": "dranvidiagpu=true",
@@ -112,20 +115,20 @@ describe("options", () => {
     expect(unknownGates(parseOptions({}, {}))).toEqual([]);
   });
 
-  it("tolerates a quoted endpoint and refuses one that is no URL (S1-25)", () => {
+  it("accept a quoted cluster endpoint and refuse one that is no URL (S1-25)", () => {
     expect(parseOptions({}, { CLUSTER_ENDPOINT: '"https://x"' }).clusterEndpoint).toBe("https://x");
     expect(() => parseOptions({}, { CLUSTER_ENDPOINT: "foo" })).toThrow(
       '"foo" is not a valid CLUSTER_ENDPOINT URL: must be https://host',
     );
   });
 
-  it("has a flag and a variable of its own for each setting", () => {
+  it("have a flag and a variable of its own for each setting", () => {
     const definitions = Object.values(OPTIONS);
     expect(new Set(definitions.map((definition) => definition.flag)).size).toBe(definitions.length);
     expect(new Set(definitions.map((definition) => definition.env)).size).toBe(definitions.length);
   });
 
-  it("tells the faults of a very long value in a short error", () => {
+  it("refuse a very long invalid value with a short error", () => {
     const gates = Array.from({ length: 20_000 }, (_, at) => `Gate${at}=perhaps`).join();
     let told = "";
     try {

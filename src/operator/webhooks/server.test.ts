@@ -54,8 +54,8 @@ const nested = (depth: number): string =>
   `{"request":{"uid":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
 const REVIEW = '{"request":{"uid":"x"}}';
 
-describe("the webhooks' port", () => {
-  it("refuses nested reviews by their depth, and continues", async () => {
+describe("the webhook server", () => {
+  it("refuses reviews nested deeper than 100 levels, and continues", async () => {
     await serve();
     for (const path of ["/validate/karpenter.sh", "/conversion/karpenter.sh"])
       for (const depth of [5_000, 200_000])
@@ -65,7 +65,7 @@ describe("the webhooks' port", () => {
     expect(await post("/validate/karpenter.sh", REVIEW)).toMatch(/^200 .*"uid":"x","allowed":true/);
   });
 
-  it("answers whatever else a review is, and continues", async () => {
+  it("answers malformed reviews, and continues", async () => {
     const lines = await serve();
     for (const body of [
       "",
@@ -80,7 +80,7 @@ describe("the webhooks' port", () => {
     expect(lines.join("\n").length).toBeLessThan(5_000);
   });
 
-  it("converts a list of thousands, and refuses an admission review of that size", async () => {
+  it("converts 4,000 objects in one review, and refuses an admission review of that size", async () => {
     await serve();
     const claim = (name: number) => ({
       apiVersion: "karpenter.sh/v1beta1",
@@ -98,7 +98,7 @@ describe("the webhooks' port", () => {
     );
   });
 
-  it("holds no more than half of its memory for one stranger", async () => {
+  it("keeps unfinished bodies of at most 32 MiB for one address, and answers 429 to more", async () => {
     const lines = await serve();
     const body = Buffer.alloc(6 * MIB, 32);
     const begin = `POST /validate/karpenter.sh HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length + 1}\r\n\r\n`;
@@ -119,7 +119,7 @@ describe("the webhooks' port", () => {
     expect(lines.join("\n").length).toBeLessThan(5_000);
   });
 
-  it("takes admission reviews only from the API server where it has a certificate", async () => {
+  it("accepts admission reviews only with a client certificate of the configured authority", async () => {
     const authority = await selfsigned.generate([{ name: "commonName", value: "clients" }], {
       extensions: [{ name: "basicConstraints", cA: true, critical: true }],
     });

@@ -58,7 +58,7 @@ const told = ({ published }: FakeWorld): readonly string[] => {
   return [...new Set(texts)];
 };
 
-it("puts removed labels back before it launches, and tells the claim and its pool", async () => {
+it("restores removed labels of a NodeClaim before the launch, with events on it and its NodePool", async () => {
   const world = await created({ labels: {} });
   expect(claimOf(world).metadata.labels).toMatchObject(PLANNED.metadata.labels ?? {});
   expect(world.cloud.creates).toBe(1);
@@ -66,7 +66,7 @@ it("puts removed labels back before it launches, and tells the claim and its poo
   expect(told(world)).toEqual([`default-abcde: ${parts}`, `default: ${parts}`]);
 });
 
-it("counts a claim without labels for its pool in the cluster state", async () => {
+it("counts a created NodeClaim without labels for its NodePool in the cluster state", async () => {
   const world = fakeWorld();
   const arrive = world.cluster.expectClaim({ claim: PLANNED, pods: PODS });
   arrive({ ...PLANNED, metadata: { name: "default-abcde", uid: "1" } });
@@ -80,7 +80,7 @@ it.each([
     "requirement node.kubernetes.io/instance-type",
   ],
   [
-    "a requirement is wider",
+    "a requirement has other values",
     { requirements: [{ ...TYPES, values: ["c-4x", "c-16x"] }] },
     "requirement node.kubernetes.io/instance-type",
   ],
@@ -96,18 +96,21 @@ it.each([
     "taint x:NoExecute",
   ],
   [
-    "the class is another",
+    "the nodeClassRef is another",
     { nodeClassRef: { ...PLANNED.spec.nodeClassRef, name: "other" } },
     "nodeClassRef",
   ],
-])("launches nothing and deletes the claim in time: %s", async (_, spec, part) => {
-  const world = await created(spec);
-  expect(condition(claimOf(world), "Launched")?.message).toBe(`another program changed ${part}`);
-  expect(told(world)).toEqual([`default-abcde: ${part}`, `default: ${part}`]);
-  await world.clock.advance(6 * MINUTE);
-  expect(claimOf(world)).toBeUndefined();
-  expect(world.cloud.creates).toBe(0);
-});
+])(
+  "launches nothing and deletes the NodeClaim within minutes if a webhook changed it: %s",
+  async (_, spec, part) => {
+    const world = await created(spec);
+    expect(condition(claimOf(world), "Launched")?.message).toBe(`another program changed ${part}`);
+    expect(told(world)).toEqual([`default-abcde: ${part}`, `default: ${part}`]);
+    await world.clock.advance(6 * MINUTE);
+    expect(claimOf(world)).toBeUndefined();
+    expect(world.cloud.creates).toBe(0);
+  },
+);
 
 /** A world in which a webhook gives the planned claim these labels only, at its creation and at each patch. */
 async function withLabelsOnly(labels: Record<string, string>, pods = PODS, pool = nodePool()) {
@@ -130,7 +133,7 @@ async function withLabelsOnly(labels: Record<string, string>, pods = PODS, pool 
   return { creates: world.cloud.creates, patches: () => patches };
 }
 
-it("launches nothing while labels are removed again each time that Karpenter or its pods need", async () => {
+it("launches nothing while a webhook removes the NodePool label, or one that its pods require", async () => {
   const { creates, patches } = await withLabelsOnly({ team: "a" });
   expect(creates).toBe(0);
   expect(patches()).toBeLessThan(20);
@@ -162,7 +165,7 @@ it("leaves labels and owners of a launched claim as the user changed them", asyn
   expect(told(world)).toEqual([]);
 });
 
-it("launches although a label that no pod asks for is changed again each time", async () => {
+it("launches although a webhook removes or changes a label that no pod requires", async () => {
   const pools = { "karpenter.sh/nodepool": "default" };
   expect((await withLabelsOnly(pools)).creates).toBe(1);
   expect((await withLabelsOnly({ ...pools, team: "b" })).creates).toBe(1);
@@ -170,23 +173,23 @@ it("launches although a label that no pod asks for is changed again each time", 
 
 it.each([
   ["labels and startup taints are added", { startupTaints: [{ key: "x", effect: "NoSchedule" }] }],
-  ["a requirement is narrower", { requirements: [{ ...TYPES, values: ["c-8x"] }] }],
+  ["a requirement has another allowed value", { requirements: [{ ...TYPES, values: ["c-8x"] }] }],
   ["values are in another order", { requirements: [{ ...TYPES, values: ["c-8x", "c-4x"] }] }],
   [
     "a taint is added that its pods tolerate",
     { taints: [TAINT, { key: "team", effect: "NoExecute" }] },
   ],
   [
-    "a taint is added that keeps no pod away",
+    "a PreferNoSchedule taint is added",
     { taints: [TAINT, { key: "x", effect: "PreferNoSchedule" }] },
   ],
-])("launches: %s", async (_, spec) => {
+])("launches a NodeClaim that a webhook changed: %s", async (_, spec) => {
   const world = await created({ ...spec, labels: { ...PLANNED.metadata.labels, more: "b" } });
   expect(world.cloud.creates).toBe(1);
   expect(told(world)).toEqual([]);
 });
 
-it("takes claims of other processes as they are", async () => {
+it("launches NodeClaims that other processes created without comparing them", async () => {
   const world = await created({ labels: {}, taints: [] }, { isPlannedHere: false });
   expect(world.cloud.creates).toBe(1);
   expect(told(world)).toEqual([]);
