@@ -23,13 +23,13 @@ describe("bounded JSON", () => {
     expect(() => parseBoundedJson("[".repeat(3_000_000))).toThrow("deeper than the limit of 100");
   });
 
-  it("counts levels, not brackets: those beside each other and those in strings are none", () => {
+  it("counts levels, not sibling brackets or brackets in strings", () => {
     expect(parseBoundedJson(`[${Array(1_000).fill("[]").join()}]`)).toHaveLength(1_000);
     for (const text of ["[".repeat(500), '\\"'.repeat(200), "{[\\\\", '"['.repeat(300)])
       expect(parseBoundedJson(JSON.stringify({ text }))).toEqual({ text });
   });
 
-  it("refuses text that is larger as UTF-8, to the byte", () => {
+  it("refuses text above a number of UTF-8 bytes", () => {
     for (const text of [
       "x".repeat(50),
       "é".repeat(50),
@@ -49,7 +49,7 @@ describe("bounded JSON", () => {
       expect(() => parseBoundedJson(text)).toThrow(SyntaxError);
   });
 
-  it("reads what JSON.parse reads, and judges depth as a walk over the value does", () => {
+  it("parses like JSON.parse, and measures the depth of the parsed value", () => {
     const depthOf = (value: unknown): number =>
       typeof value === "object" && value !== null
         ? 1 + Math.max(0, ...Object.values(value).map(depthOf))

@@ -21,7 +21,7 @@ describe("canonical quantities", () => {
     expect(canonicalQuantity(text)).toBe(canonical);
   });
 
-  it("knows what is no quantity", () => {
+  it("are undefined for text that is no quantity", () => {
     for (const text of ["", "abc", "1.2.3", "1 Gi", "5X"])
       expect(canonicalQuantity(text)).toBeUndefined();
   });

@@ -3,7 +3,7 @@ import { cronProblem, nextAfter, parseCron } from "./cron.ts";
 
 const MONDAY = Date.UTC(2026, 0, 5, 8, 30, 15);
 
-describe("cron", () => {
+describe("cron schedules", () => {
   it.each([
     ["* * * * *", "2026-01-05T08:31:00"],
     ["0 9 * * mon-fri", "2026-01-05T09:00:00"],
@@ -54,7 +54,7 @@ describe("cron", () => {
     "@never",
     // Every JavaScript object inherits this name, but it is no abbreviation of a schedule.
     "constructor",
-  ])("refuses %j", (text) => {
+  ])("are undefined for %j", (text) => {
     expect(parseCron(text)).toBeUndefined();
   });
 
@@ -72,13 +72,13 @@ describe("cron", () => {
       /^there is no time zone "Mars\/Base"; one is written as CRON_TZ=/,
     ],
     ["TZ= 0 9 * * *", /^there is no time zone ""/],
-  ])("tells of %j what is wrong: %s", (text, problem) => {
+  ])("explain what is wrong with %j: %s", (text, problem) => {
     if (typeof problem === "string" || problem === undefined)
       expect(cronProblem(text)).toBe(problem);
     else expect(cronProblem(text)).toMatch(problem);
   });
 
-  it("gives a date that never comes up", () => {
+  it("have no next time for a date that never occurs", () => {
     const cron = parseCron("0 0 30 2 *");
     expect(nextAfter(cron as NonNullable<typeof cron>, MONDAY)).toBeUndefined();
   });

@@ -33,7 +33,7 @@ describe("a JSON patch of two values", () => {
         { op: "replace", path: "/containers/1/cpu", value: 2 },
       ],
     ],
-  ])("from %j to %j tells only what differs", (before, after, wanted) => {
+  ])("from %j to %j has only the differences", (before, after, wanted) => {
     expect(jsonPatchOf(before, after)).toEqual(wanted);
   });
 });

@@ -28,7 +28,7 @@ describe("rate-limited log lines", () => {
     expect(lines).toHaveLength(4);
   });
 
-  it("are limited for each kind apart", () => {
+  it("are limited separately for each kind", () => {
     const { lines, limiter } = limited(1);
     limiter.tell("warn", "a", "A");
     limiter.tell("warn", "a", "A");
@@ -36,7 +36,7 @@ describe("rate-limited log lines", () => {
     expect(lines).toEqual(["warn A", "error B"]);
   });
 
-  it("are told when the log closes, and once only", async () => {
+  it("are counted once when the limiter closes", async () => {
     const { lines, clock, limiter } = limited(1);
     limiter.tell("warn", "a", "A");
     limiter.tell("warn", "a", "A");

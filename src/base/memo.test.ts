@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Memo } from "./memo.ts";
 
-it("makes each answer once, and forgets the first beyond its number", () => {
+it("a memo computes each value once, and drops the first one above its number", () => {
   const made: string[] = [];
   const memo = new Memo((text) => {
     made.push(text);

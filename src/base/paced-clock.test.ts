@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { PacedClock } from "./paced-clock.ts";
 
 describe("paced clock", () => {
-  it("fires timers in the order of their due time, at their due time, however late the machine is", async () => {
+  it("fires timers at their due time and in that order, even if the CPU is busy", async () => {
     const clock = new PacedClock(1_000);
     const startMs = clock.now();
     const fired: number[] = [];
@@ -21,7 +21,7 @@ describe("paced clock", () => {
     expect(fired).toEqual([10_000, 20_000, 30_000]);
   });
 
-  it("stands still while it is paused, and what needs no time happens all the same", async () => {
+  it("stands still while paused, but sleep(0) returns", async () => {
     const clock = new PacedClock(1_000);
     clock.pause();
     await clock.sleep(0);
@@ -35,7 +35,7 @@ describe("paced clock", () => {
     clock.stop();
   });
 
-  it("jumps ahead, also while it is paused, and fires what was due on the way", async () => {
+  it("jumps ahead, also while paused, and fires timers that are due on the way", async () => {
     const clock = new PacedClock(1);
     clock.pause();
     await clock.sleep(0);

@@ -23,7 +23,7 @@ describe("text for people", () => {
     expect(printedLines([])).toBe("");
   });
 
-  it("keeps its own colours and none of others'", () => {
+  it("keeps its own colour codes and escapes those in the text", () => {
     const red = (text: string): string => `\u001b[31m${text}\u001b[39m`;
     expect(paintedLine("a\u001b[0m", red)).toBe("\u001b[31ma\\u001b[0m\u001b[39m\n");
   });

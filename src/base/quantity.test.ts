@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parseMilli, parseNano, parseUnits } from "./quantity.ts";
 
 describe("a quantity as a plain number", () => {
-  it("is what exact reckoning gives, rounded up, whatever its digits and suffix", () => {
+  it("equals exact arithmetic, rounded up, for any digits and suffix", () => {
     const digits = fc.nat(2_000_000_000).map(String);
     const suffix = fc.constantFrom("", "m", "k", "M", "G", "Ki", "Mi", "Gi", "n", "T");
     const upFrom = (nano: bigint, by: bigint) => Number((nano + by - 1n) / by);
@@ -16,7 +16,7 @@ describe("a quantity as a plain number", () => {
     );
   });
 
-  it("is at most what apimachinery holds, however many digits its power of ten would have", () => {
+  it("is at most apimachinery's maximum, whatever its exponent", () => {
     const most = Number(2n ** 63n - 1n);
     const amounts = [
       "1e999999999",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { meantName } from "./slips.ts";
 
-describe("the name that was meant", () => {
+describe("meantName", () => {
   const fields = ["requirements", "nodeClassRef", "expireAfter", "cpu", "taints"];
 
   it.each([
@@ -14,13 +14,13 @@ describe("the name that was meant", () => {
     expect(meantName(written, fields)).toBe(meant);
   });
 
-  it("is none when nothing is near, or the word is too short to tell", () => {
+  it("is undefined if no name is similar, or the word is too short", () => {
     expect(meantName("replicas", fields)).toBeUndefined();
     expect(meantName("z", ["a", "b"])).toBeUndefined();
     expect(meantName("cp", ["ip"])).toBeUndefined();
   });
 
-  it("is the first by name of several that are equally near", () => {
+  it("is the first by name of several that are equally similar", () => {
     expect(meantName("web-1", ["web-3", "web-2"])).toBe("web-2");
   });
 });

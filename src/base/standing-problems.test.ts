@@ -4,7 +4,7 @@ import { StandingProblems } from "./standing-problems.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 describe("a problem that lasts", () => {
-  it("is an error when it begins, reads otherwise or comes back, and silent in between", () => {
+  it("is logged as an error when it begins, changes or comes back, and not in between", () => {
     const lines: string[] = [];
     const log: Logger = {
       ...SILENT,

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { sortedByText } from "./text-order.ts";
 
-describe("items by a text each", () => {
-  it("stand as comparing the texts would have them, equal ones by the tie", () => {
+describe("items sorted by a string each", () => {
+  it("are in string order, equal ones by the tie-breaker", () => {
     const text = fc.oneof(
       fc.string({ unit: fc.constantFrom("a", "b", "-", "\0", "ǿ", "Ȁ", "語"), maxLength: 8 }),
       fc.uuid(),

@@ -10,7 +10,7 @@ it("makes a value once for each key, also in a WeakMap", () => {
   }
 });
 
-it("keeps as many values as it may, and is emptied for one more", () => {
+it("a BoundedMap keeps up to its number of values, and is emptied for one more", () => {
   const kept = new BoundedMap<string, number>(2);
   const sizes = ["a", "b", "a", "c", "a"].map((key) => {
     within(kept, key, () => 1);

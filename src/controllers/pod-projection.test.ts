@@ -43,8 +43,8 @@ function stored(name: string, nodeName?: string): Pod {
   } as Pod;
 }
 
-describe("what is kept of a pod", () => {
-  it("is what decisions read, and nothing that only people read", () => {
+describe("the projection of a pod", () => {
+  it("has the fields that decisions need, and no others", () => {
     const project = createPodProjection();
     expect(project(stored("a", "node-1"))).toEqual({
       apiVersion: "v1",
@@ -74,7 +74,7 @@ describe("what is kept of a pod", () => {
     });
   });
 
-  it("is held once where pods of one template agree", () => {
+  it("shares equal parts between pods of one template", () => {
     const project = createPodProjection();
     const [first, second] = [project(stored("a", "node-1")), project(stored("bb", "node-2"))];
     expect(second.spec.containers).toBe(first.spec.containers);

@@ -125,7 +125,7 @@ describe("metrics of write conflicts", () => {
   });
 });
 
-describe("metrics of requests", () => {
+describe("metrics of API requests", () => {
   it("derive group, version, resource and subresource from the path", () => {
     const of = (path: string) => Object.values(targetOf(path)).join(" ");
     expect(of("/api/v1/namespaces/a/pods/b/eviction")).toBe(" v1 pods eviction");

@@ -15,8 +15,8 @@ import { parseOptions } from "./settings/parse-options.ts";
 let close: () => void = () => undefined;
 afterEach(() => close());
 
-describe("an operator that cannot start", () => {
-  it("says so with its lease in hand, and gives it back when it is stopped", async () => {
+describe("an operator whose start fails", () => {
+  it("rejects while it holds the lease, and releases that when it is stopped", async () => {
     const clock = new VirtualClock(Date.UTC(2026, 0, 1));
     const server = bareApiServer({ clock });
     close = () => server.close();

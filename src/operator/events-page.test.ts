@@ -9,7 +9,7 @@ import * as interruption from "../providers/aws/interruption/reactions.ts";
 import { eventsPage, sampleEvents } from "./events-page.ts";
 
 describe("events page", () => {
-  it("has each event that somebody can build", () => {
+  it("has each event that the code can build", () => {
     const page = readFileSync(new URL("./events-page.ts", import.meta.url), "utf8");
     const all = { disruption, draining, claims, planning, aws, interruption };
     const left = Object.entries(all).flatMap(([alias, builders]) =>

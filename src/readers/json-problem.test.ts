@@ -4,7 +4,7 @@ import { readJson } from "./json.ts";
 import { jsonProblem } from "./json-problem.ts";
 import { LIMITS } from "./limits.ts";
 
-describe("the fault of a text that should be JSON", () => {
+describe("the syntax error of invalid JSON", () => {
   it.each<[string, string]>([
     ['{"a": 1,\n "b": }', 'line 2, column 7: wanted a value, found "}"'],
     ['{"a": 1\n "b": 2}', 'line 2, column 2: wanted a "," or "}", found "\\""'],

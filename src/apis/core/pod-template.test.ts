@@ -9,21 +9,21 @@ const claims = (claimName: string) =>
   deepFreeze([{ name: "data", persistentVolumeClaim: { claimName } }]);
 
 describe("the template of a pod", () => {
-  it("is one for specs of the same parts, whatever their nodes and volumes are", () => {
+  it("is the same for specs that differ only in nodeName and volumes", () => {
     const first = templateOf(spec({ nodeName: "a", volumes: claims("a") }));
     expect(first).toEqual({ containers: CONTAINERS });
     expect(templateOf(spec({ nodeName: "b", volumes: claims("b") }))).toBe(first);
     expect(templateOf(spec({}))).toBe(first);
   });
 
-  it("is another where one part is", () => {
+  it("is another if another part of the spec differs", () => {
     const first = templateOf(spec({}));
     expect(templateOf(spec({ hostNetwork: true }))).not.toBe(first);
     expect(templateOf(spec({ containers: deepFreeze([{ name: "main" }]) }))).not.toBe(first);
     expect(templateOf({ containers: CONTAINERS })).toBe(undefined);
   });
 
-  it("is asked once, and never about nodes and volumes", () => {
+  it("is passed to the function once, without nodeName and volumes", () => {
     const asked: PodSpec[] = [];
     const ask = perTemplate((one) => asked.push(one));
     const parts = { hostNetwork: true, tolerations: [] };

@@ -10,7 +10,7 @@ const pool = (spec: unknown, metadata: unknown = { name: "p" }) => ({
 const nodeClassRef = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "c" };
 const template = (claim: object) => ({ template: { spec: { nodeClassRef, ...claim } } });
 
-describe("the types of an object", () => {
+describe("the field types of an object", () => {
   it.each([
     [pool(template({ requirements: [] }))],
     [pool(template({ requirements: null, taints: null }))],
@@ -38,7 +38,7 @@ describe("the types of an object", () => {
     expect(typeProblem(object)).toContain(problem);
   });
 
-  it("know no field of a prototype", () => {
+  it("ignore fields named like those of a prototype", () => {
     const odd = JSON.parse('{"__proto__": 5, "constructor": 5, "toString": 5}') as object;
     expect(typeProblem(pool({ ...template({}), ...odd }))).toBeUndefined();
   });

@@ -6,8 +6,8 @@ import type { EC2NodeClass } from "../aws/ec2nodeclass.ts";
 import { toAwsClass } from "./aws-class.ts";
 import { convertObject } from "./conversion.ts";
 
-describe("alpha's map selectors as terms", () => {
-  it("are the product of their alternatives, the first key varying fastest", () => {
+describe("selector maps of v1alpha1 converted to selector terms", () => {
+  it("become the product of their alternatives, the first key varying fastest", () => {
     expect(subnetTerms({ b: "3,4", a: "1,2" })).toEqual([
       { tags: { a: "1", b: "3" } },
       { tags: { a: "2", b: "3" } },
@@ -16,7 +16,7 @@ describe("alpha's map selectors as terms", () => {
     ]);
   });
 
-  it("take ids apart from tags, and commas escaped by a backslash as they are", () => {
+  it("separate ids from tags, and keep commas escaped by a backslash", () => {
     expect(securityGroupTerms({ "aws-ids": "sg-1,sg-2" })).toEqual([
       { id: "sg-1" },
       { id: "sg-2" },
@@ -27,7 +27,7 @@ describe("alpha's map selectors as terms", () => {
     expect(subnetTerms({ a: "x\\,y" })).toEqual([{ tags: { a: "x,y" } }]);
   });
 
-  it("put owners of images outermost", () => {
+  it("vary the owners of AMIs last", () => {
     expect(amiTerms({ "aws::owners": "self,amazon", "aws::name": "n1,n2" })).toEqual([
       { name: "n1", owner: "self" },
       { name: "n2", owner: "self" },
@@ -38,8 +38,8 @@ describe("alpha's map selectors as terms", () => {
   });
 });
 
-describe("the AWS class in hub form", () => {
-  it("fills in alpha's defaults", () => {
+describe("an AWS node class in hub form", () => {
+  it("has the defaults of an AWSNodeTemplate", () => {
     const [native] = seedObjects("s0-03-custom_ami_node_template.yaml") as [AWSNodeTemplate];
     expect(toAwsClass(native)).toMatchObject({
       generation: "alpha",
@@ -59,7 +59,7 @@ describe("the AWS class in hub form", () => {
     });
   });
 
-  it("reads an inline provider as a class of the Provisioner's own", () => {
+  it("is made from a Provisioner's inline provider", () => {
     const [native] = seedObjects("s1-02-provisioner-RECONSTRUCTED.yaml");
     expect(toAwsClass(native)).toMatchObject({
       id: "provisioner/default",
@@ -68,7 +68,7 @@ describe("the AWS class in hub form", () => {
     });
   });
 
-  it("takes the family of a converted beta class from its alias", () => {
+  it("has the amiFamily of the alias of a converted v1beta1 class", () => {
     const beta = seedObjects("s2-03-ec2nodeclass.yaml").find((one) => one.kind === "EC2NodeClass");
     const native = convertObject(beta, "karpenter.k8s.aws/v1") as EC2NodeClass;
     expect(toAwsClass(native)).toMatchObject({
@@ -78,7 +78,7 @@ describe("the AWS class in hub form", () => {
     });
   });
 
-  it("hashes what shapes an instance and not what selects", () => {
+  it("has a hash of userData, not of subnetSelectorTerms", () => {
     const [beta] = seedObjects("s3-30-ec2nodeclass-full.yaml");
     const native = convertObject(beta, "karpenter.k8s.aws/v1") as EC2NodeClass;
     const hash = (spec: object) =>

@@ -41,7 +41,7 @@ const nodeClaim: NodeClaim = {
 };
 
 describe("claims in hub shape", () => {
-  it("speak v1 words and go back as the Machine they were", () => {
+  it("have v1 fields and conditions, and are converted back to the same Machine", () => {
     const claim = toClaim(machine);
     expect(claim.spec.nodeClassRef).toEqual({
       group: "karpenter.k8s.aws",
@@ -52,19 +52,19 @@ describe("claims in hub shape", () => {
     expect(fromClaim(claim)).toEqual(machine);
   });
 
-  it("keep a Machine of an inline class without a reference", () => {
+  it("keep a Machine without machineTemplateRef", () => {
     const { machineTemplateRef: _, ...spec } = machine.spec;
     const inline: Machine = { ...machine, spec };
     expect(toClaim(inline).spec.nodeClassRef.name).toBe("");
     expect(fromClaim(toClaim(inline))).toEqual(inline);
   });
 
-  it("pass NodeClaims through", () => {
+  it("are v1 NodeClaims unchanged", () => {
     expect(toClaim(nodeClaim)).toBe(nodeClaim);
     expect(fromClaim(nodeClaim)).toBe(nodeClaim);
   });
 
-  it("know kind, generation and owner", () => {
+  it("have a kind, a generation and a NodePool or Provisioner", () => {
     const beta = {
       ...nodeClaim,
       metadata: {
@@ -86,7 +86,7 @@ describe("claims in hub shape", () => {
     ]);
   });
 
-  it("carry kubelet settings where each kind can", () => {
+  it("keep kubelet settings in the spec of a Machine, or outside the spec of a NodeClaim", () => {
     expect(claimKubelet(toClaim(machine))).toEqual(machine.spec.kubelet);
     const settled = withClaimKubelet(nodeClaim, { maxPods: 5 });
     expect(claimKubelet(settled)).toEqual({ maxPods: 5 });

@@ -44,11 +44,11 @@ describe("fields that are not acted on", () => {
       ["spec.budgets[].reasons[]"],
     ],
     ["NodePool", { budgets: { reasons: ["Drifted"] } }, []],
-  ])("are found where a %s uses them: %j", (kind, spec, paths) => {
+  ])("are found in a %s that uses them: %j", (kind, spec, paths) => {
     expect(pathsIn(kind, spec, TABLE)).toEqual(paths);
   });
 
-  it("are those of the table", () => {
+  it("are found for each row of the table", () => {
     for (const { kind, path, value } of NOT_ACTED_ON) {
       const steps = path.split(".").slice(1);
       const used = steps.reduceRight<unknown>(
@@ -60,7 +60,7 @@ describe("fields that are not acted on", () => {
     expect(pathsIn("NodePool", { replicas: 0 })).toEqual(["spec.replicas"]);
   });
 
-  it("are all fields of the schemas", () => {
+  it("are all fields of the CRD schemas", () => {
     for (const { kind, path } of [...NOT_ACTED_ON, { kind: "NodePool", path: "spec.replicas" }])
       expect(schemaAt(kind, path), `${kind} ${path}`).toBeDefined();
     expect(schemaAt("NodePool", "spec.disruption.budgets[].reasons[]")).toBeDefined();

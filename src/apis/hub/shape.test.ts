@@ -21,8 +21,8 @@ function pool(spec: unknown): NodePool {
   } as never;
 }
 
-describe("an object that went around its schema", () => {
-  it("is the same object when nothing is wrong with it", () => {
+describe("an object that violates its schema", () => {
+  it("is returned unchanged if it is valid", () => {
     const good = pool({
       template: { spec: { nodeClassRef: REF, requirements: [{ key: "a", operator: "Exists" }] } },
       limits: { cpu: 10, memory: "1Gi" },
@@ -51,7 +51,7 @@ describe("an object that went around its schema", () => {
       "spec.disruption.budgets[0].nodes: is missing",
     ],
     [{ template: { spec: {} }, weight: "heavy" }, "spec.weight: is no number"],
-  ])("NodePool with spec %j is read without a fault, and never used", (spec, problem) => {
+  ])("as a NodePool with spec %j is read without an error, and is not ready", (spec, problem) => {
     const read = toPool(pool(spec));
     expect(read.unreadable).toContain(problem);
     expect(read.ready).toBe(false);
@@ -59,7 +59,7 @@ describe("an object that went around its schema", () => {
     expect(read.classRef.kind).toBe("");
   });
 
-  it("Provisioner that is no more than a name counts as empty", () => {
+  it("as a Provisioner has no taints, and is not ready", () => {
     const broken = { kind: "Provisioner", metadata: { name: "p" }, spec: { taints: 3 } };
     expect(toPool(broken as unknown as Provisioner)).toMatchObject({
       taints: [],
@@ -68,7 +68,7 @@ describe("an object that went around its schema", () => {
     });
   });
 
-  it("NodeClaim keeps what is sound of it", () => {
+  it("as a NodeClaim keeps its valid fields", () => {
     const broken = {
       kind: "NodeClaim",
       metadata: { name: "c" },
@@ -80,7 +80,7 @@ describe("an object that went around its schema", () => {
     expect(claim.status?.providerID).toBe("aws:///a/i-1");
   });
 
-  it("null where something is required is as good as nothing", () => {
+  it("has an empty value for a required field that is null", () => {
     const broken = { kind: "NodeClaim", metadata: { name: "c" }, spec: { nodeClassRef: null } };
     expect(toClaim(broken as unknown as NodeClaim).spec).toEqual({
       requirements: [],
@@ -88,7 +88,7 @@ describe("an object that went around its schema", () => {
     });
   });
 
-  it("EC2NodeClass with nothing in it has no terms, and no family", () => {
+  it("as an EC2NodeClass has no terms, amiFamily Custom, and is not ready", () => {
     const broken = {
       kind: "EC2NodeClass",
       metadata: { name: "c" },

@@ -23,8 +23,8 @@ function types(object: NodeClaim): readonly string[] {
   return object.status?.conditions?.map((one) => `${one.type}=${one.status}`) ?? [];
 }
 
-describe("conditions", () => {
-  it("start unknown since the object's creation", () => {
+describe("status conditions of a NodeClaim", () => {
+  it("start as Unknown, with the object's creation time", () => {
     const fresh = initializeConditions(claim(), bornMs + 60_000);
     expect(types(fresh)).toEqual([
       "Launched=Unknown",
@@ -43,7 +43,7 @@ describe("conditions", () => {
     expect(initializeConditions(fresh, bornMs + 120_000)).toBe(fresh);
   });
 
-  it("make Ready true once all that feed it are, with Ready last", () => {
+  it("make Ready True once all its dependent conditions are True, with Ready last", () => {
     const ready = withConditionChanges(
       claim(),
       ["Launched", "Registered", "Initialized"].map((type) => ({ type, status: "True" })),
@@ -56,7 +56,7 @@ describe("conditions", () => {
     });
   });
 
-  it("say which ones keep Ready back", () => {
+  it("name in Ready's message the conditions that are not True", () => {
     const launched = withCondition(claim(), { type: "Launched", status: "True" }, bornMs);
     expect(condition(launched, "Ready")).toMatchObject({
       status: "Unknown",
@@ -74,7 +74,7 @@ describe("conditions", () => {
     });
   });
 
-  it("move their time only with their status, and return the object itself when nothing changes", () => {
+  it("change lastTransitionTime only with their status, and return the same object if unchanged", () => {
     const one = withCondition(claim(), { type: "Drifted", status: "True" }, bornMs + 1_000);
     expect(withCondition(one, { type: "Drifted", status: "True" }, bornMs + 9_000)).toBe(one);
     const change = { type: "Drifted", status: "True", reason: "AMIDrift" } as const;
@@ -85,7 +85,7 @@ describe("conditions", () => {
     });
   });
 
-  it("count for nothing when they speak of an older generation", () => {
+  it("do not make Ready True if their observedGeneration is older", () => {
     const all = ["Launched", "Registered", "Initialized"];
     const changes = all.map((type) => ({ type, status: "True" }) as const);
     const ready = withConditionChanges(claim(), changes, bornMs);
@@ -97,7 +97,7 @@ describe("conditions", () => {
     });
   });
 
-  it("can be removed unless they feed Ready", () => {
+  it("can be removed unless Ready depends on them", () => {
     const one = withCondition(claim(), { type: "Drifted", status: "True" }, bornMs);
     expect(condition(withoutCondition(one, "Drifted"), "Drifted")).toBeUndefined();
     expect(withoutCondition(one, "Launched")).toBe(one);

@@ -18,7 +18,7 @@ const FACTS: Facts = {
 };
 
 describe("karpenter-facts", () => {
-  it("has a line for each type, which people can read", () => {
+  it("has one readable line of prices for each instance type", () => {
     expect(factsData(FACTS)).toEqual({
       settings: '{"disruption-budgets":"[{nodes: \\"1\\"}]\\n","feature-gates":"NodeRepair=true"}',
       region: "us-west-2",
@@ -28,7 +28,7 @@ describe("karpenter-facts", () => {
     });
   });
 
-  it("says how much room capacity reservations have, if that is told", () => {
+  it("has the free instances of capacity reservations, if they are known", () => {
     const reserved = new Map([
       ["cr-2", 0],
       ["cr-1", 3],
@@ -41,7 +41,7 @@ describe("karpenter-facts", () => {
     expect(factsOf({ metadata: { name: "any" }, data: factsData(none) })).toEqual(none);
   });
 
-  it("says how much of the account's quotas is used, if they are followed", () => {
+  it("has the used part of the account's quotas, if they are known", () => {
     const quotas = [
       {
         code: "L-1216C47A",
@@ -55,7 +55,7 @@ describe("karpenter-facts", () => {
     expect(factsOf({ metadata: { name: "any" }, data: factsData(facts) })).toEqual(facts);
   });
 
-  it("is read as it was written, prices or none, asked for or not yet", () => {
+  it("is read back as it was written, with prices, without, or with prices not read yet", () => {
     const read = (facts: Facts) => factsOf({ metadata: { name: "any" }, data: factsData(facts) });
     expect(read(FACTS)).toEqual(FACTS);
     expect(read({ settings: {} })).toEqual({ settings: {} });
@@ -63,7 +63,7 @@ describe("karpenter-facts", () => {
     expect(read({ settings: {}, prices: early as never })?.prices).toEqual(early);
   });
 
-  it("says nothing where somebody has written nonsense", () => {
+  it("gives no facts from malformed data", () => {
     const of = (data: Record<string, string>) => factsOf({ metadata: { name: "any" }, data });
     expect(of({})).toBeUndefined();
     expect(of({ settings: "[1]" })).toBeUndefined();

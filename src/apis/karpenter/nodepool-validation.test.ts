@@ -20,8 +20,8 @@ function requirement(key: string, operator: string, ...values: readonly string[]
   return nodePoolProblems(pool({ requirements: [{ key, operator, values }] }));
 }
 
-describe("a NodePool at run time", () => {
-  it("is fine when it comes from a seed", () => {
+describe("validation of a NodePool at run time", () => {
+  it("accepts the NodePools of the seeds", () => {
     const files = ["s2-01-nodepool.yaml", "s3-31-nodepool-full-1.yaml", "s4-01-spot.yaml"];
     for (const object of files.flatMap((file) => seedObjects(file))) {
       if (object.kind !== "NodePool") continue;
@@ -30,7 +30,7 @@ describe("a NodePool at run time", () => {
     }
   });
 
-  it("may not name labels of Karpenter's own, nor alpha's owner label", () => {
+  it("refuses Karpenter's own labels in labels and requirements", () => {
     const labels = { "karpenter.sh/provisioner-name": "x", "karpenter.sh/nodepool": "y" };
     expect(nodePoolProblems(pool({}, {}, labels))).toHaveLength(2);
     expect(requirement("karpenter.sh/nodepool", "In", "x")).toHaveLength(1);
@@ -38,19 +38,19 @@ describe("a NodePool at run time", () => {
     expect(requirement("topology.kubernetes.io/zone", "In", "a")).toEqual([]);
   });
 
-  it("needs one capacity type that exists", () => {
+  it("refuses a capacity-type requirement without a known value", () => {
     expect(requirement("karpenter.sh/capacity-type", "In", "cheap")).toHaveLength(1);
     expect(requirement("karpenter.sh/capacity-type", "In", "cheap", "spot")).toEqual([]);
   });
 
-  it("names the field and the value of an amount that is none", () => {
+  it("names field and value of an invalid quantity or duration", () => {
     expect(nodePoolProblems(pool({ expireAfter: "soon" }, { limits: { cpu: "ten" } }))).toEqual([
       'spec.limits.cpu: "ten" is no quantity',
       'spec.template.spec.expireAfter: "soon" is neither a duration nor Never',
     ]);
   });
 
-  it("lives no longer than durations can say, as Go has them", () => {
+  it("refuses an expireAfter above Go's longest duration", () => {
     expect(nodePoolProblems(pool({ expireAfter: "2562047h" }))).toEqual([]);
     for (const expireAfter of ["2562048h", `${"9".repeat(400)}h`])
       expect(nodePoolProblems(pool({ expireAfter }))).toEqual([
@@ -58,7 +58,7 @@ describe("a NodePool at run time", () => {
       ]);
   });
 
-  it("has each taint once over both lists", () => {
+  it("refuses a taint that is also a startupTaint", () => {
     const taints = [{ key: "a", effect: "NoSchedule" }];
     expect(nodePoolProblems(pool({ taints, startupTaints: taints }))).toEqual([
       "spec.template.spec.startupTaints[0]: duplicate taint Key/Effect pair a=NoSchedule",

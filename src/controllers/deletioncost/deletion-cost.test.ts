@@ -76,7 +76,7 @@ const written = (result: string): number =>
   world.measured.get(`pod_deletion_cost_pod_annotation_writes_total{result=${result}}`) ?? 0;
 
 describe("the deletion costs of pods", () => {
-  it("are written once, with the gate, and never over a user's", async () => {
+  it("are written once with the feature gate on, and do not overwrite a user's", async () => {
     await begin(true);
     await world.run(...allControllers(world));
     await world.clock.advance(61_000);
@@ -88,14 +88,14 @@ describe("the deletion costs of pods", () => {
     expect(written("updated")).toBe(1);
   });
 
-  it("are not touched without the gate", async () => {
+  it("are not written with the feature gate off", async () => {
     await begin(false);
     await world.run(...allControllers(world));
     await world.clock.advance(61_000);
     expect([costOf("web"), costOf("own")]).toEqual([undefined, "7"]);
   });
 
-  it("lose to a write of somebody else at the same moment, and are written a minute later", async () => {
+  it("are written again later after a write conflict", async () => {
     await begin(true);
     const { patch } = world.kube;
     let refused = 0;

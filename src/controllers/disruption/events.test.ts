@@ -22,18 +22,18 @@ describe("events of disruption", () => {
     ["2h", "DoNotDisruptUntil", "grace period will elapse at 2026-01-05T09:00:00Z"],
     ["30m", "DoNotDisruptGracePeriodElapsed", "pod is now disruptable"],
     ["soon", "InvalidDoNotDisruptAnnotation", '"soon" is no duration, ignoring annotation'],
-  ])("tell what do-not-disrupt: %s comes to", (value, reason, text) => {
+  ])("explain the annotation do-not-disrupt: %s", (value, reason, text) => {
     const [event] = graceOf(annotated(value), NOW);
     expect(event?.reason).toBe(reason);
     expect(event?.message).toContain(text);
   });
 
-  it("have nothing to tell of pods without it", () => {
+  it("do not exist for pods without a do-not-disrupt duration", () => {
     expect(graceOf(pod(), NOW)).toEqual([]);
     expect(graceOf(annotated("true"), NOW)).toEqual([]);
   });
 
-  it("say of a budget when it next allows something, where that is known", () => {
+  it("say when a blocking budget next allows a disruption, if that is known", () => {
     const ending = (next: BudgetBlock["next"], whose: BudgetBlock["whose"] = "pool") =>
       blockedByBudget(pod(), "v1", { reason: "Empty", next, whose }).message.split(
         "due to blocking budget",
@@ -49,7 +49,7 @@ describe("events of disruption", () => {
     );
   });
 
-  it("say it on a node too, but not while other nodes use a budget up", () => {
+  it("say on the node that a budget blocks it, unless other disruptions use that up", () => {
     const said = (next: BudgetBlock["next"], whose: BudgetBlock["whose"] = "pool") =>
       heldByBudget([pod()], "v1", { reason: "Drifted", next, whose }).map(({ message }) => message);
     expect(said({ when: "at", atMs: NOW })).toEqual([
@@ -66,7 +66,7 @@ describe("events of disruption", () => {
     expect(said({ when: "now" })).toEqual([]);
   });
 
-  it("say of each pool until when it is not asked for another replacement", () => {
+  it("say until when a NodePool with a failed replacement gets no other", () => {
     const candidate = { claim: pod(), node: {}, generation: "v1" } as unknown as Candidate;
     const said = (waits: readonly (readonly [string, number])[]) =>
       replacementFailed([candidate], new Map(waits)).map(({ message }) => message);
@@ -81,7 +81,7 @@ describe("events of disruption", () => {
     ]);
   });
 
-  it("begin with each generation's word", () => {
+  it("have the reason of the object's API generation", () => {
     const reasons = (["alpha", "beta", "v1"] as const).map(
       (generation) => blocked([pod()], generation, "node is nominated")[0]?.reason,
     );

@@ -7,7 +7,7 @@ import { Backoff } from "./backoff.ts";
 import type { CommandQueue } from "./command-queue.ts";
 import { disruption } from "./controller.ts";
 
-it("looks at nodes in steps before it reads all of them", async () => {
+it("the first disruption round applies cluster state changes in steps before it reads all nodes", async () => {
   const world = fakeWorld();
   const asked: string[] = [];
   const cluster = new Proxy(world.cluster, {

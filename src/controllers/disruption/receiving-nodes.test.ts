@@ -30,17 +30,17 @@ async function ask(world: FakeWorld) {
   return { held, told: [...new Set(events.map(({ message }) => message))] };
 }
 
-it("lets a command begin if all pods of its receiving nodes are known", async () => {
+it("does not hold a command if the informer has all pods of its receiving nodes", async () => {
   expect(await ask(await worldOf())).toEqual({ held: [false, false], told: [] });
 });
 
-it("holds a command if a receiving node has a pod that no list brought", async () => {
+it("holds a command if a receiving node has a pod that the informer lacks", async () => {
   const { held, told } = await ask(await worldOf("two"));
   expect(held).toEqual([true, true]);
   expect(told).toEqual([expect.stringContaining("it lacks default/two on Node b")]);
 });
 
-it("holds a command if the list of their pods is old, or is refused", async () => {
+it("holds a command if the list of its receiving nodes' pods is old or fails", async () => {
   const world = await worldOf();
   const { list } = world.kube;
   for (const lie of [

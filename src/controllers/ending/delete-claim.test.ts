@@ -16,7 +16,7 @@ async function withClaim(): Promise<{ world: FakeWorld; claim: NodeClaim }> {
 
 const isThere = (world: FakeWorld) => world.api.find(NODE_CLAIM, "a") !== undefined;
 
-describe("deleting a claim", () => {
+describe("deleting a NodeClaim", () => {
   it("is done by UID, and says whether this call began it", async () => {
     const { world, claim } = await withClaim();
     const another = { ...claim, metadata: { ...claim.metadata, uid: "another" } };
@@ -27,7 +27,7 @@ describe("deleting a claim", () => {
     await world.stop();
   });
 
-  it("does not happen when the claim, read live, gives no reason any more", async () => {
+  it("does not happen if the reason no longer holds for the NodeClaim read live", async () => {
     const { world, claim } = await withClaim();
     const stillHolds = (live: NodeClaim) => live.metadata.labels?.["x"] === "old";
     expect(await deleteClaim(world, claim, "replacementUnused", { stillHolds })).toBe("changed");
@@ -36,7 +36,7 @@ describe("deleting a claim", () => {
     await world.stop();
   });
 
-  it("rejects, and deletes nothing, when the API server cannot answer for the claim", async () => {
+  it("rejects, and deletes nothing, if the live read fails", async () => {
     const { world, claim } = await withClaim();
     const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "getting");
     const kube = { ...world.kube, get: () => Promise.reject(unserved) };
@@ -45,7 +45,7 @@ describe("deleting a claim", () => {
     await world.stop();
   });
 
-  it("is held while a view that it rests on is not current, and says so on the claim", async () => {
+  it("is held while a view that it needs is not current, with an EndHeld event", async () => {
     const { world, claim } = await withClaim();
     const views = { nodes: "current", pods: "behind", nodeclaims: "current" } as const;
     const mirrors: Mirrors = {

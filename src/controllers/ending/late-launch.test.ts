@@ -32,29 +32,29 @@ async function leftOf(world: FakeWorld, claim: NodeClaim): Promise<number> {
 }
 
 describe("an instance that came too late for its claim", () => {
-  it("ends where its claim is gone, or is held by others only", async () => {
+  it("is ended if its NodeClaim is gone, or has only finalizers of others", async () => {
     expect(await leftOf(...(await launched()))).toBe(0);
     expect(await leftOf(...(await launched(["example.com/held"])))).toBe(0);
   });
 
-  it("ends where another claim bears the name of its own", async () => {
+  it("is ended if another NodeClaim has the name of its own", async () => {
     const [world, claim] = await launched(FINALIZERS);
     const metadata = { ...claim.metadata, uid: "uid-before" };
     expect(await leftOf(world, { ...claim, metadata })).toBe(0);
   });
 
-  it("stays while our finalizer holds its claim", async () => {
+  it("stays while its NodeClaim has our finalizer", async () => {
     expect(await leftOf(...(await launched(FINALIZERS)))).toBe(1);
   });
 
-  it("stays where a Node has joined for it", async () => {
+  it("stays if a Node has joined with its provider ID", async () => {
     const [world, claim] = await launched();
     await world.join(claim);
     await world.clock.settle();
     expect(await leftOf(world, claim)).toBe(1);
   });
 
-  it("stays where the API server does not say", async () => {
+  it("stays if the API server fails", async () => {
     const [world, claim] = await launched();
     const get = async () => {
       throw new KubeError(503, undefined, "away");

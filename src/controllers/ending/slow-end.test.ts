@@ -32,7 +32,7 @@ const told = (world: FakeWorld) =>
   world.published.filter(({ reason }) => reason === "InstanceNotTerminated");
 const kindsTold = (world: FakeWorld) => [...new Set(told(world).map(({ object }) => object.kind))];
 
-it("says after 15 minutes, on the claim and the Node, that the cloud still has the instance", async () => {
+it("an instance not terminated within 15 minutes has events on NodeClaim and Node", async () => {
   const { world, asks } = await stuck({ joins: true });
   await world.api.delete(NODE_CLAIM, { name: "a" });
   await world.clock.advance(14 * MINUTE_MS);
@@ -57,7 +57,7 @@ it("says after 15 minutes, on the claim and the Node, that the cloud still has t
   await world.stop();
 });
 
-it("says so on a claim whose node never joined, and counts on over a restart", async () => {
+it("an instance whose Node never joined has the event on the NodeClaim, also after a restart", async () => {
   const { world, asks } = await stuck({ joins: false });
   await world.api.delete(NODE_CLAIM, { name: "a" });
   await world.clock.advance(10 * MINUTE_MS);
@@ -70,7 +70,7 @@ it("says so on a claim whose node never joined, and counts on over a restart", a
   await next.stop();
 });
 
-it("says so on a Node whose claim is gone", async () => {
+it("an instance whose NodeClaim is gone has the event on the Node", async () => {
   const { world } = await stuck({ joins: true });
   world.api.vanish(NODE_CLAIM, "a");
   await world.api.delete(NODE, { name: "node-a" });

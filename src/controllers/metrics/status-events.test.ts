@@ -10,7 +10,7 @@ function claim(status: "True" | "Unknown", finalizers: readonly string[] = []) {
 }
 
 describe("status events", () => {
-  it("tells of a condition that changed, and of nothing else", () => {
+  it("are made for a condition whose status changed, and for nothing else", () => {
     expect(transitions(claim("Unknown"), claim("True")).map(({ message }) => message)).toEqual([
       "Status condition transitioned, Type: Launched, Status: Unknown -> True, Reason: Launched",
     ]);
@@ -18,7 +18,7 @@ describe("status events", () => {
     expect(transitions({ metadata: { name: "a" } }, claim("True"))).toEqual([]);
   });
 
-  it("tells of a finalizer that came off, also when the object went with it", () => {
+  it("are made for a removed finalizer, also if the object is deleted with it", () => {
     const before = claim("True", ["karpenter.sh/termination"]);
     expect(finalized(before, claim("True")).map(({ message }) => message)).toEqual([
       "Finalized karpenter.sh/termination",

@@ -40,7 +40,7 @@ async function worldOf(
 }
 
 describe("the Drifted condition", () => {
-  it("asks the cloud again when the class changes, or after five minutes", async () => {
+  it("is read from the cloud again when the NodeClass changes, or after five minutes", async () => {
     const { world, asked, drifted } = await worldOf();
     await world.clock.advance(1_000);
     expect(drifted()).toBe("SubnetDrift");
@@ -56,7 +56,7 @@ describe("the Drifted condition", () => {
     await world.stop();
   });
 
-  it("waits for the status of a class that was edited a moment ago: nothing can be launched from it yet", async () => {
+  it("stays unchanged until the status of an edited NodeClass has its generation", async () => {
     const { world, drifted } = await worldOf();
     const ready = (observedGeneration: number) => ({
       status: { conditions: [{ type: "Ready", status: "True", observedGeneration }] },
@@ -73,7 +73,7 @@ describe("the Drifted condition", () => {
     await world.stop();
   });
 
-  it("S2-31: is beta's behind the gate, and always v1's", async () => {
+  it("S2-31: depends on the Drift feature gate for v1beta1 NodeClaims, and is always set for v1", async () => {
     const v1 = await worldOf({ betaDrift: false });
     await v1.world.clock.advance(1_000);
     expect(v1.drifted()).toBe("SubnetDrift");

@@ -7,8 +7,8 @@ import { allControllers } from "../all.ts";
 
 const MINUTE_MS = 60_000;
 
-describe("expiration of v1", () => {
-  it("says on the claim and its node why they go", async () => {
+describe("expiration of a v1 NodeClaim", () => {
+  it(`publishes "Disrupting: Expired" on the NodeClaim and its Node`, async () => {
     const world = fakeWorld();
     await world.run(...allControllers(world));
     await world.api.create(NODE_CLAIM, {
@@ -32,8 +32,8 @@ describe("expiration of v1", () => {
   });
 });
 
-describe("a claim whose pods asked for a maximum run duration", () => {
-  it("ends then, even if a budget of 0 delays its expiry", async () => {
+describe("a NodeClaim with a max-run-duration label", () => {
+  it("is deleted after that duration, even if a budget of 0 delays its expiry", async () => {
     const world = fakeWorld({ expiry: { spreadPercent: 0, respectsBudgets: true } });
     const ref = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
     const pool = nodePool({ template: { nodeClassRef: ref } });

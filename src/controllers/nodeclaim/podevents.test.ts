@@ -42,8 +42,8 @@ async function withOnePod(status: NodeClaim["status"] = {}) {
   return { world, happens };
 }
 
-describe("the last event of a node's pods", () => {
-  it("is when one was asked to go, not when it has gone", async () => {
+describe("lastPodEventTime of a NodeClaim", () => {
+  it("is when a pod got its deletionTimestamp, not when it is removed", async () => {
     const { world, happens } = await withOnePod();
     await world.clock.advance(60_000);
     const leaving = { deletionTimestamp: "2026-01-05T12:00:00Z", finalizers: ["a/b"] };
@@ -53,7 +53,7 @@ describe("the last event of a node's pods", () => {
     await world.stop();
   });
 
-  it("is when a Job's pod ended, not when that is tidied up hours later", async () => {
+  it("is when a Job's pod succeeded, not when it is removed hours later", async () => {
     const { world, happens } = await withOnePod();
     await world.clock.advance(60_000);
     const status = { phase: "Succeeded" as const };
@@ -77,7 +77,7 @@ describe("the last event of a node's pods", () => {
     await world.stop();
   });
 
-  it("is written over one to come, which a wrong clock wrote", async () => {
+  it("overwrites a time in the future", async () => {
     const { world, happens } = await withOnePod({ lastPodEventTime: "2027-01-05T08:00:00Z" });
     await world.clock.advance(60_000);
     const become = (phase: string) => () => world.api.change(POD, WEB, { status: { phase } });

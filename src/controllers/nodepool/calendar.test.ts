@@ -14,7 +14,7 @@ const HOUR_MS = 60 * 60_000;
 const standing = (world: FakeWorld) =>
   condition(world.api.find(NODE_POOL, "default") as NodePool, "DisruptionAllowed");
 
-describe("the condition DisruptionAllowed", () => {
+describe("the condition DisruptionAllowed of a NodePool", () => {
   it("is False during a budget window that allows nothing, and says when the next disruption is allowed", async () => {
     const world = fakeWorld();
     const opens = new Date(world.clock.now() + HOUR_MS);

@@ -22,7 +22,7 @@ function claim(name: string, drift?: string): NodeClaim {
 const shown = () => condition(world.api.find(NODE_POOL, "default") as NodePool, "Drifted");
 
 describe("the condition Drifted of a NodePool", () => {
-  it("counts drifted nodes by reason, and goes with the last one", async () => {
+  it("counts drifted nodes by reason, and is removed with the last one", async () => {
     world = fakeWorld();
     await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef: CLASS_REF } }));
     await world.run(nodePoolDrifted(world));
@@ -45,7 +45,7 @@ describe("the condition Drifted of a NodePool", () => {
 });
 
 describe("limits.nodes: 0", () => {
-  it("is reported by an event, once, and again after the pool was on", async () => {
+  it("is reported by one event, and again after another limit was set meanwhile", async () => {
     world = fakeWorld();
     const template = { nodeClassRef: CLASS_REF };
     await world.api.create(NODE_POOL, nodePool({ spec: { limits: { nodes: "0" } }, template }));
@@ -62,8 +62,8 @@ describe("limits.nodes: 0", () => {
   });
 });
 
-describe("an unknown word of karpenter.sh/return-to-preferred", () => {
-  it("is reported by an event, once for each wording", async () => {
+describe("an unknown value of karpenter.sh/return-to-preferred", () => {
+  it("is reported by one event for each value", async () => {
     world = fakeWorld();
     const key = "karpenter.sh/return-to-preferred";
     const template = { nodeClassRef: CLASS_REF };

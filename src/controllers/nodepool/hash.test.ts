@@ -38,8 +38,8 @@ async function stamped(meanwhile: (world: FakeWorld) => unknown) {
   return annotations.map((one) => (one[HASH] === "old" ? `old ${one[VERSION]}` : one[VERSION]));
 }
 
-describe("claims of a pool that was hashed another way", () => {
-  it("are stamped again, with the hash at that time", async () => {
+describe("NodeClaims with a hash of an older version", () => {
+  it("get the current hash and version, unless they are Drifted, which keep their hash", async () => {
     const [now] = await stamped(() => undefined);
     expect(now).toMatch(/^v\d+$/);
     expect(now).not.toBe("v2");

@@ -3,7 +3,7 @@ import { fakeWorld } from "../../testing/fake-world.ts";
 import { createBatcher } from "./batcher.ts";
 
 describe("a batch", () => {
-  it("ends when it was to, even if the machine's clock is set back", async () => {
+  it("ends in time, even if the clock is set back", async () => {
     const world = fakeWorld();
     const batcher = createBatcher(world);
     expect([batcher.waitMs, batcher.openMs]).toEqual([undefined, 0]);

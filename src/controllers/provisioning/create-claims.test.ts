@@ -64,7 +64,7 @@ async function limitTo(world: FakeWorld, nodes: string): Promise<void> {
   await world.clock.settle();
 }
 
-describe("claims of one plan", () => {
+describe("NodeClaims of one plan", () => {
   it("do not count against each other in NodePool limits, in however many steps they are created", async () => {
     const { world, create } = await threePlanned();
     await limitTo(world, "1");

@@ -44,11 +44,11 @@ async function asked(failures: number) {
 }
 
 describe("what pools can launch", () => {
-  it("is asked for once as the batch opens, and when it is planned", async () => {
+  it("are listed once when a batch opens, and once when it is planned", async () => {
     expect(await asked(0)).toEqual({ times: [0, 1_400], nodes: 1 });
   });
 
-  it("is the pass's to find out where that fails", async () => {
+  it("are listed for the plan also if the listing before failed", async () => {
     expect(await asked(1)).toEqual({ times: [0, 1_400], nodes: 1 });
   });
 });

@@ -15,7 +15,7 @@ function claim(kinds: number): PlannedClaim {
   return { pods } as unknown as PlannedClaim;
 }
 
-it("gives each of many kinds its turn, even if other passes refuse none or few", () => {
+it("pods of a refused NodeClaim are all planned again in later passes, however many kinds", () => {
   const apart = new Apart();
   const seen = new Set<string>();
   for (const others of [0, 3, 0, 10]) {
@@ -25,12 +25,12 @@ it("gives each of many kinds its turn, even if other passes refuse none or few",
   expect(seen.size).toBe(25);
 });
 
-it("plans none again that were alone on a refused claim, nor others like them", () => {
+it("pods that were alone on a refused NodeClaim are not planned again", () => {
   const apart = new Apart();
   expect(apart.kindsOf([claim(1), claim(3)])).toEqual([["default/p-01"], ["default/p-02"]]);
 });
 
-it("writes out no more than once what pods of a template have in common", () => {
+it("pods of one template are serialized once to compare them", () => {
   let written = 0;
   const containers = Object.assign([{ name: "main", image: "pause" }], {
     toJSON: () => {

@@ -6,8 +6,8 @@ import { fakeWorld } from "../../testing/fake-world.ts";
 import { stateNodeClaim } from "./nodeclaims.ts";
 import { stateNode } from "./nodes.ts";
 
-describe("a claim of another provider's class", () => {
-  it("is waited for by nobody; its node is room that is there, and nobody's to take away", async () => {
+describe("a NodeClaim of another provider's NodeClass", () => {
+  it("is not awaited, and its Node counts as unmanaged capacity", async () => {
     const world = fakeWorld();
     const nodeClassRef = { group: "elsewhere.example", kind: "OtherNodeClass", name: "default" };
     await world.api.create(NODE_CLAIM, nodeClaim({ name: "coming", nodeClassRef, status: {} }));

@@ -14,8 +14,8 @@ const closed = (one: Node): Node => ({
   spec: { ...one.spec, taints: [...(one.spec?.taints ?? []), CLOSED] },
 });
 
-describe("a change of an object that others write", () => {
-  it("is repeated on what another client wrote meanwhile", async () => {
+describe("changeObject", () => {
+  it("repeats a change on the version that another client wrote meanwhile", async () => {
     const { api, before } = await withNode();
     const other = { key: "example.com/other", effect: "NoSchedule" } as const;
     api.change(NODE, "a", { spec: { taints: [other] } });
@@ -23,20 +23,20 @@ describe("a change of an object that others write", () => {
     expect(after?.spec?.taints).toEqual([other, CLOSED]);
   });
 
-  it("is not made on another object that has the name", async () => {
+  it("does not change another object of the same name", async () => {
     const { api, before } = await withNode();
     await makeAnew(api);
     expect(await changeObject(api, NODE, before, closed)).toBeUndefined();
     expect(api.find(NODE, "a")?.spec?.taints).toBeUndefined();
   });
 
-  it("comes to nothing where the object is gone", async () => {
+  it("returns undefined if the object is gone", async () => {
     const { api, before } = await withNode();
     api.vanish(NODE, "a");
     expect(await changeObject(api, NODE, before, closed)).toBeUndefined();
   });
 
-  it("is given up after the third lost race", async () => {
+  it("rejects after the third write conflict", async () => {
     const { api, before } = await withNode();
     let tries = 0;
     const change = (latest: Node): Node => {

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import { ContestedFinalizers } from "./contested-finalizers.ts";
 
-it("is put on at once the first time, then later and later, and at once again after an hour of peace", async () => {
+it("a removed finalizer is added at once, then with growing delays, and at once after a quiet hour", async () => {
   const clock = new VirtualClock();
   const contested = new ContestedFinalizers(clock);
   const waits: number[] = [];

@@ -5,7 +5,7 @@ import { node } from "../../testing/builders.ts";
 import { fakeKube } from "../../testing/fake-kube.ts";
 import { deleteSame } from "./delete-same.ts";
 
-describe("deleting what was looked at", () => {
+describe("deleteSame", () => {
   it("leaves another object of that name", async () => {
     const api = fakeKube(new VirtualClock());
     const before = await api.create(NODE, node({ name: "a" }));
@@ -19,7 +19,7 @@ describe("deleting what was looked at", () => {
     expect(await deleteSame(api, NODE, again)).toBe(false);
   });
 
-  it("does not begin with an object that was never stored", async () => {
+  it("rejects an object without a UID", async () => {
     const api = fakeKube(new VirtualClock());
     const { uid: _, ...metadata } = node({ name: "a" }).metadata;
     await expect(deleteSame(api, NODE, { metadata })).rejects.toThrow("UID is not known");

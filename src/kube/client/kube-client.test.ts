@@ -18,14 +18,14 @@ function answering(...bodies: readonly unknown[]) {
 const named = (name: string) => ({ metadata: { name, namespace: "a" }, spec: { containers: [] } });
 const BYTES = new Uint8Array([1]);
 
-describe("a list read in bytes", () => {
+describe("a list read in protobuf", () => {
   const readPage: ReadPage<Pod> = () => ({
     items: [named("bytes")],
     metadata: { resourceVersion: "5", continue: "more" },
   });
   const keep = (pod: Pod): Pod => Object.freeze({ ...pod, kind: "kept" });
 
-  it("is joined from pages as the server sends them, bytes or JSON", async () => {
+  it("is joined from pages in protobuf or JSON", async () => {
     const json = { metadata: { resourceVersion: "5" }, items: [named("json")] };
     const { asked, client } = answering(BYTES, json);
     const { items, resourceVersion } = await client.list(POD, { keep, readPage });
@@ -35,7 +35,7 @@ describe("a list read in bytes", () => {
     expect(asked[1]?.path).toContain("continue=more");
   });
 
-  it("is asked for as JSON where the bytes cannot be read", async () => {
+  it("is requested again in JSON if its protobuf cannot be read", async () => {
     const fails: ReadPage<Pod> = () => {
       throw new Error("no message");
     };
@@ -46,9 +46,12 @@ describe("a list read in bytes", () => {
   });
 });
 
-describe("a list that is not whole", () => {
+describe("an incomplete list", () => {
   it.each([
-    ["a page that lacks the rest", { items: [named("a")], metadata: { remainingItemCount: 2 } }],
+    [
+      "with remainingItemCount on its last page",
+      { items: [named("a")], metadata: { remainingItemCount: 2 } },
+    ],
     ["no list", { kind: "Pod", metadata: {} }],
     ["a page of a proxy", "<html></html>"],
   ])("%s rejects", async (_, body) => {
@@ -57,19 +60,19 @@ describe("a list that is not whole", () => {
     await expect(answering(first, body).client.list(POD)).rejects.toThrow("listing pods");
   });
 
-  it("is none where nothing remains: Go writes no objects as null", async () => {
+  it("is complete and empty if its items are null", async () => {
     const { items } = await answering({ items: null, metadata: {} }).client.list(POD);
     expect(items).toEqual([]);
   });
 });
 
-describe("an answer that is not the object", () => {
+describe("a response that is not the requested object", () => {
   it.each([
     ["nothing", undefined],
     ["an empty object", {}],
     ["another object", named("b")],
     ["a page of a proxy", "<html></html>"],
-  ])("%s rejects, and is not taken for an object that is gone", async (_, body) => {
+  ])("%s rejects, and does not count as 404", async (_, body) => {
     const ref = { name: "a", namespace: "a" };
     const { client } = answering(body, body, body, body);
     await expect(client.get(POD, ref)).rejects.toThrow("the answer is");
@@ -79,8 +82,8 @@ describe("an answer that is not the object", () => {
   });
 });
 
-describe("a watch read in bytes", () => {
-  it("closes its stream at a frame that cannot be read", async () => {
+describe("a watch read in protobuf", () => {
+  it("closes its stream after a frame that cannot be read", async () => {
     let isClosed = false;
     async function* frames() {
       yield { type: "ADDED", object: named("json") };

@@ -19,7 +19,7 @@ async function staleNode() {
 }
 
 describe("a patch of a stale object", () => {
-  it("does not undo a list of its status, even if its metadata is patched first", async () => {
+  it("is a conflict if it would replace a changed list in the status, even after a metadata patch", async () => {
     const { api, read, now } = await staleNode();
     const after = {
       ...read,
@@ -38,7 +38,7 @@ describe("a patch of a stale object", () => {
     expect(again?.metadata.labels).toEqual({ team: "a" });
   });
 
-  it("goes through where it touches no list", async () => {
+  it("succeeds if it changes no list", async () => {
     const { api, read, now } = await staleNode();
     const after = { ...read, metadata: { ...read.metadata, labels: { team: "a" } } };
     await patchObject(api, NODE, read, after);

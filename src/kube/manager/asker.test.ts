@@ -33,8 +33,8 @@ function slowly() {
   return { asker, asked, told, next, isAtRest: () => sleepers.length === 0 };
 }
 
-describe("asking for very many", () => {
-  it("is done at once where time stands still", () => {
+describe("queueing very many requests", () => {
+  it("is done at once while the turn of the event loop lasts", () => {
     const asked: string[] = [];
     const clock = { turnMs: () => 0, sleep: async () => undefined };
     const told = () => expect.unreachable();
@@ -45,7 +45,7 @@ describe("asking for very many", () => {
     expect(asked).toHaveLength(1_001);
   });
 
-  it("takes turns, and continues with what has come meanwhile", async () => {
+  it("works in steps, and goes on with lists that arrived meanwhile", async () => {
     const { asker, asked, next, isAtRest } = slowly();
     asker.ask("a", named("a", 1_000));
     expect(asked).toHaveLength(128);
@@ -61,7 +61,7 @@ describe("asking for very many", () => {
     expect(asked.at(-1)).toBe("c-0");
   });
 
-  it("asks for no more once it is stopped", async () => {
+  it("queues no more requests after stop", async () => {
     const { asker, asked, next, isAtRest } = slowly();
     asker.ask("a", named("a", 1_000));
     asker.ask("b", named("b", 4));
@@ -70,7 +70,7 @@ describe("asking for very many", () => {
     expect(asked).toHaveLength(128);
   });
 
-  it("continues after one that cannot be told, also in a later turn, and says it once", async () => {
+  it("continues after items that throw, also in a later step, and reports each list once", async () => {
     const { asker, asked, told, next, isAtRest } = slowly();
     const many = named("a", 1_000)[Symbol.iterator]();
     let looked = 0;

@@ -19,14 +19,14 @@ class StepError extends Error {
 }
 
 suite("what is logged of an error", () => {
-  it("names the call and the code", () => {
+  it("has the API call and the error code", () => {
     expect(describe(new CloudError("slow down"))).toBe("DescribeSubnets: Throttling: slow down");
     expect(describe(new CloudError("Throttling: slow down"))).toBe(
       "DescribeSubnets: Throttling: slow down",
     );
   });
 
-  it("continues with the cause, unless the message has said it", () => {
+  it("ends with the cause, unless the message contains it", () => {
     const cause = new CloudError("slow down");
     expect(describe(new StepError("launching", { cause }))).toBe(
       "launching: DescribeSubnets: Throttling: slow down",
@@ -34,7 +34,7 @@ suite("what is logged of an error", () => {
     expect(describe(new StepError("launching, slow down", { cause }))).toBe("launching, slow down");
   });
 
-  it("shows where a bug happened", () => {
+  it("has the stack trace of a TypeError", () => {
     expect(describe(new StepError("launching", { cause: new TypeError("x") }))).toMatch(
       /^launching: TypeError: x\n {4}at /,
     );
@@ -42,8 +42,8 @@ suite("what is logged of an error", () => {
   });
 });
 
-suite("the start on a large cluster", () => {
-  it("takes many turns, and nobody works before all have been told all", async () => {
+suite("the start of the manager on a large cluster", () => {
+  it("runs in steps, and reconciles nothing before all controllers have all objects", async () => {
     const clock = new VirtualClock();
     let turns = 0;
     // A clock on which each step uses up its turn of the event loop.

@@ -71,15 +71,15 @@ async function mirrored({ transport, asked }: ReturnType<typeof serving>) {
   return { list: mirror.list(), asked, projected: PODS.map((pod) => project(pod as never as Pod)) };
 }
 
-describe("a mirror of a list in protobuf", () => {
-  it("has the pods of all pages as their projections, and watches from the version of the list", async () => {
+describe("an informer of a list in protobuf", () => {
+  it("has the projected pods of all pages, and watches from the version of the list", async () => {
     const { list, asked, projected } = await mirrored(serving());
     expect(list).toEqual(projected);
     expect(list.map((pod) => Object.isFrozen(pod))).toEqual([true, true, true]);
     expect(asked).toEqual(["list 0 bytes", "list 2 bytes", "watch 9"]);
   });
 
-  it("asks for a page that it cannot read in JSON, and has the same pods", async () => {
+  it("requests a page that it cannot read again in JSON, and has the same pods", async () => {
     const { list, asked, projected } = await mirrored(serving(true));
     expect(list).toEqual(projected);
     expect(asked).toEqual([

@@ -5,7 +5,7 @@ import { placeOf, SortedKeys } from "./sorted-keys.ts";
 const name = (index: number) => `key-${index}`;
 
 describe("sorted keys", () => {
-  it("has at each moment the keys that are there, in order, also while they are put in order", () => {
+  it("has all keys in order at any time, also during a stepwise sort", () => {
     for (const seed of ["a", "b", "c"]) {
       const random = new Random(seed);
       const keys = new SortedKeys();
@@ -32,7 +32,7 @@ describe("sorted keys", () => {
     }
   });
 
-  it("is the same array until a key comes or goes", () => {
+  it("is the same array until a key is added or removed", () => {
     const keys = new SortedKeys();
     for (const key of ["b", "a"]) keys.add(key);
     const all = keys.all();
@@ -45,7 +45,7 @@ describe("sorted keys", () => {
     expect(all).toEqual(["a", "b"]);
   });
 
-  it("knows where a key stands", () => {
+  it("finds the index of a key", () => {
     expect(["a", "b", "bb", "c", ""].map((key) => placeOf(["a", "b", "c"], key))).toEqual([
       0, 1, -1, 2, -1,
     ]);

@@ -32,13 +32,13 @@ async function read(frames: AsyncIterable<unknown>, most = 9) {
   return { found };
 }
 
-describe("frames of an answer", () => {
-  it("are whole however the bytes come, also the last one without a line end", async () => {
+describe("frames of a response", () => {
+  it("are complete however the bytes are split, also the last one without a line end", async () => {
     const { frames } = opened('{"a"', ":1}\n\n[2", ']\n{"c":3}\n4');
     expect(await read(frames)).toEqual({ found: [{ a: 1 }, [2], { c: 3 }, 4] });
   });
 
-  it("come before the error of a later one, which lets the connection go", async () => {
+  it("come before the error of a later one, which closes the connection", async () => {
     const { frames, isClosed } = opened("1\n2\n{\n4\n", "5\n");
     expect(await read(frames)).toEqual({ found: [1, 2], error: new Error("broken") });
     expect(isClosed()).toBe(true);
@@ -50,7 +50,7 @@ describe("frames of an answer", () => {
     expect(await read(frames)).toEqual({ found: [1], error: new Error("broken") });
   });
 
-  it("let the connection go when the reader has enough", async () => {
+  it("close the connection when the reader stops", async () => {
     const { frames, isClosed } = opened("1\n2\n3\n");
     expect(await read(frames, 2)).toEqual({ found: [1, 2] });
     expect(isClosed()).toBe(true);

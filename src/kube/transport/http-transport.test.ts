@@ -23,14 +23,14 @@ async function serve(status: number, type: string, body: Uint8Array, piece: numb
   return { accepted, server, transport };
 }
 
-describe("an answer over HTTP", () => {
+describe("a response over HTTP", () => {
   let open: { readonly server: Server; readonly transport: Transport } | undefined;
   afterEach(async () => {
     open?.transport.close();
     await new Promise((resolve) => open?.server.close(resolve));
   });
 
-  it("hands out protobuf frame by frame, however the bytes arrive", async () => {
+  it("gives protobuf frame by frame, however the bytes are split", async () => {
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "a" } };
     const frames = [1, 2, 3].map(() => encodeWatchFrame("ADDED", encodeProtobuf(pod)));
     const body = Buffer.concat(frames);
@@ -41,7 +41,7 @@ describe("an answer over HTTP", () => {
     expect(found).toEqual(frames.map((frame) => Buffer.from(frame.subarray(4))));
   });
 
-  it("asks for protobuf only where it can be read, and takes JSON all the same", async () => {
+  it("accepts protobuf only if requested, and JSON in any case", async () => {
     const served = await serve(200, "application/json", Buffer.from('{"a":1}\n{"a":2}\n'), 5);
     open = served;
     for (const takesBytes of [true, false]) {
@@ -53,14 +53,14 @@ describe("an answer over HTTP", () => {
     expect(served.accepted).toEqual([`${PROTOBUF},application/json`, "application/json"]);
   });
 
-  it("is refused with a Status, in protobuf too", async () => {
+  it("has the Status of an error, in protobuf too", async () => {
     const status = { apiVersion: "v1", kind: "Status", code: 410, reason: "Expired" };
     open = await serve(410, PROTOBUF, encodeProtobuf(status), 9);
     const answer = await open.transport.send({ ...WATCH, takesBytes: true });
     expect(answer).toMatchObject({ status: 410, body: { code: 410, reason: "Expired" } });
   });
 
-  it("gives a list whole, in bytes where those were asked for and sent", async () => {
+  it("gives a protobuf list as its bytes", async () => {
     const list = encodeProtobuf({ apiVersion: "v1", kind: "PodList", metadata: {}, items: [] });
     open = await serve(200, PROTOBUF, list, 5);
     const ask = { method: "GET", path: "/api/v1/pods?limit=500", takesBytes: true } as const;

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import { rateLimited } from "./rate-limit.ts";
 
-describe("a limited transport", () => {
-  it("lets a burst through at once and then one request at a time, in their order", async () => {
+describe("a rate-limited transport", () => {
+  it("sends a burst at once, then requests at the rate, in order", async () => {
     const clock = new VirtualClock();
     const startMs = clock.now();
     const sent: [string, number][] = [];

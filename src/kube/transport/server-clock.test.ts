@@ -6,7 +6,7 @@ import type { Transport } from "./transport.ts";
 const HOUR_MS = 3_600_000;
 
 describe("the API server's clock", () => {
-  it("is known between two answers, also where this machine's clock jumps", async () => {
+  it("is known between two responses, also if this machine's clock jumps", async () => {
     const clock = new VirtualClock();
     const headers = { date: new Date(clock.now()).toUTCString() };
     const send: Transport["send"] = async () => ({ status: 200, headers, body: {} });

@@ -17,7 +17,7 @@ class Reader extends EventEmitter {
 }
 
 describe("writeAsTaken", () => {
-  it("does not wait while there is room", async () => {
+  it("does not wait while the stream's buffer has room", async () => {
     await writeAsTaken(new Reader(), "a");
   });
 
@@ -38,7 +38,7 @@ describe("writeAsTaken", () => {
     },
   );
 
-  it("does not wait for one that broke off: it closes once, maybe before", async () => {
+  it("does not wait for a reader that has disconnected", async () => {
     const reader = new Reader();
     reader.breaks = true;
     await writeAsTaken(reader, "a");

@@ -8,7 +8,7 @@ const folder = mkdtempSync(join(tmpdir(), "logs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("log lines", () => {
-  it("go to each output once, files among them", () => {
+  it("go to each output once, also to files", () => {
     const file = join(folder, "karpenter.log");
     const write = logWriter(`${file},${file}`, "stderr");
     write("one");
@@ -16,7 +16,7 @@ describe("log lines", () => {
     expect(readFileSync(file, "utf8")).toBe("one\ntwo\n");
   });
 
-  it("that cannot be written are told of once, and the other outputs continue", () => {
+  it("that cannot be written cause one error, and the other outputs continue", () => {
     const seen: [number, string][] = [];
     const write = logWriter("stdout,stderr", "stderr", (file, line) => {
       if (file === 1) throw new Error("disk full");

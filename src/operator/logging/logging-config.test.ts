@@ -43,21 +43,21 @@ async function following(name = "config-logging") {
 }
 
 describe("config-logging", () => {
-  it("sets the component's own level before the document's", async () => {
+  it("sets the level of loglevel.controller rather than that of zap-logger-config", async () => {
     const { log, configure, stop } = await following();
     await configure({ "zap-logger-config": '{"level":"debug"}', "loglevel.controller": "error" });
     expect(log.level).toBe("error");
     await stop();
   });
 
-  it("counts in our own namespace only", async () => {
+  it("is read from Karpenter's own namespace only", async () => {
     const { log, configure, stop } = await following();
     await configure({ "loglevel.controller": "debug" }, "default");
     expect(log.level).toBe("info");
     await stop();
   });
 
-  it("that cannot be read leaves the level it started with, and says what is wrong", async () => {
+  it("leaves the level unchanged if it cannot be parsed, with a warning", async () => {
     const { log, configure, said, stop } = await following();
     await configure({
       "zap-logger-config": '{"level": "debug" # all of it',
@@ -80,7 +80,7 @@ describe("config-logging", () => {
     await stop();
   });
 
-  it("holds webhooks to a level of their own while it runs (S3-85)", async () => {
+  it("changes the level of the webhook logger at run time (S3-85)", async () => {
     const { log, configure, said, stop } = await following();
     log.webhook.info("a review");
     await configure({ "loglevel.controller": "info", "loglevel.webhook": "error" });

@@ -33,7 +33,7 @@ function changed(change: (config: Record<string, unknown>) => object): ConfigMap
 }
 
 describe("the logging ConfigMap of seed S3 at the start", () => {
-  it("gives the readable form with ISO 8601 times and capital levels (S3-80, S3-82)", async () => {
+  it("gives the console format with ISO 8601 times and capital levels (S3-80, S3-82)", async () => {
     const { lines, log } = await start(united);
     log.info("hello", { NodePool: "default" });
     expect(lines).toEqual([
@@ -41,7 +41,7 @@ describe("the logging ConfigMap of seed S3 at the start", () => {
     ]);
   });
 
-  it("as dumped cannot be parsed: production's form, and a warning (S3-81)", async () => {
+  it("gives the production format and a warning if it cannot be parsed, as in the seed (S3-81)", async () => {
     const { lines, log } = await start(asWritten);
     log.info("still there");
     expect(lines.map((line) => JSON.parse(line).message)).toEqual([
@@ -56,7 +56,7 @@ describe("the logging ConfigMap of seed S3 at the start", () => {
     expect((await start(quoted)).lines[0]).toContain("Failed to parse logging config");
   });
 
-  it("names the keys of JSON lines (S3-83)", async () => {
+  it("sets the keys of JSON lines (S3-83)", async () => {
     const { lines, log } = await start(changed((config) => ({ ...config, encoding: "json" })));
     log.info("hello");
     expect(Object.keys(JSON.parse(lines[0] ?? ""))).toEqual([
@@ -82,7 +82,7 @@ describe("the logging ConfigMap of seed S3 at the start", () => {
     });
   });
 
-  it("drops equal lines of one second after the first hundred, but each hundredth (S3-82)", async () => {
+  it("samples equal lines of one second: the first hundred, then each hundredth (S3-82)", async () => {
     const { clock, lines, log } = await start(united);
     for (let count = 0; count < 300; count++) log.info("again");
     log.info("another");

@@ -9,7 +9,7 @@ const MIB = 2 ** 20;
 /** Allocates 24 MiB. */
 const numbers = (): number[] => new Array<number>(3 * MIB).fill(0.5);
 
-it("counts what a full collection left, and no garbage since", async () => {
+it("liveHeapBytes counts what the last full garbage collection left, and no garbage since", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   liveHeapBytes();

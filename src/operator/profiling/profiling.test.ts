@@ -42,7 +42,7 @@ describe("profiles", () => {
     expect(answer.heap["heap_size_limit"]).toBeGreaterThan(1e6);
   });
 
-  it("are taken one at a time", async () => {
+  it("are recorded one at a time: another request gets 409", async () => {
     const ask = await serve();
     const [first, second] = await Promise.all([
       ask("profile?seconds=0.3", "good"),
@@ -54,7 +54,7 @@ describe("profiles", () => {
 
   it.each([
     ["no token", "memory", undefined, 401],
-    ["a token that nobody knows", "memory", "bad", 403],
+    ["an unknown token", "memory", "bad", 403],
     ["a path that the bearer may not get", "heap?seconds=0.01", "good", 403],
     ["an API server that does not answer", "memory", "broken", 503],
     ["too long", "profile?seconds=121", "good", 400],

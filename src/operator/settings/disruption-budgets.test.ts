@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { disruptionBudgets, disruptionBudgetsProblem } from "./disruption-budgets.ts";
 
 describe("the cluster's disruption budgets", () => {
-  it("are written as a NodePool's, in YAML or JSON, a count also as a number", () => {
+  it("are read like a NodePool's, in YAML or JSON, a count also as a number", () => {
     const yaml = `
       - nodes: 3
       - { nodes: "0", schedule: "CRON_TZ=Europe/Zurich 0 8 * * mon-fri", duration: 10h, reasons: [Drifted] }`;

@@ -21,7 +21,7 @@ function deps(client: KubeClient, warnings: string[] = []) {
 }
 
 describe("karpenter-global-settings", () => {
-  it("of the seed sets the controller up, below flags and environment (S3-74, S3-75, S3-76, S3-77)", async () => {
+  it("of the seed is read, below flags and environment (S3-74, S3-75, S3-76, S3-77)", async () => {
     const client = fakeKube(clock);
     const [seed] = seedObjects("s3-40-karpenter-global-settings.yaml");
     await client.create(CONFIG_MAP, seed as ConfigMap);
@@ -37,14 +37,14 @@ describe("karpenter-global-settings", () => {
     expect(parseOptions({ "cluster-name": "flag" }, {}, read).clusterName).toBe("flag");
   });
 
-  it("that is broken stops the start, and names itself", async () => {
+  it("with an invalid value is refused with an error that names it", async () => {
     const read = { "batch-max-duration": "soon" };
     expect(() => parseOptions({}, {}, read)).toThrow(
       'invalid batch-max-duration of karpenter-global-settings "soon": must be a duration',
     );
   });
 
-  it("says once what has no effect, and passes over what is empty", async () => {
+  it("has one warning about keys without effect, and its empty values are ignored", async () => {
     const client = fakeKube(clock);
     const metadata = { name: "karpenter-global-settings", namespace: NAMESPACE };
     const data = {
@@ -64,7 +64,7 @@ describe("karpenter-global-settings", () => {
     ]);
   });
 
-  it("may be absent or out of reach", async () => {
+  it("may be missing, forbidden or unreachable", async () => {
     const client = fakeKube(clock);
     expect(await readGlobalSettings(deps(client))).toEqual({});
     const forbidden = new KubeError(403, { message: "configmaps is forbidden" }, "get");

@@ -10,11 +10,11 @@ const of = (preset: string, flags: Readonly<Record<string, string>> = {}) =>
   settingsOf(parseOptions({ preset, ...flags }, {}));
 
 describe("presets", () => {
-  it("are balanced by default, which is every setting's own default", () => {
+  it(`are "balanced" by default, which has each setting's default`, () => {
     expect(of("balanced")).toEqual(settingsOf(parseOptions({}, {})));
   });
 
-  it("switch off with upstream-compatible all that upstream does not do", () => {
+  it(`turn off everything that upstream lacks with "upstream-compatible"`, () => {
     expect(of("upstream-compatible")).toMatchObject({
       planner: { policy: "greedy" },
       repack: undefined,
@@ -30,7 +30,7 @@ describe("presets", () => {
     });
   });
 
-  it("make frugal save more than balanced, and disrupt more", () => {
+  it(`allow more disruption for smaller savings with "frugal" than with "balanced"`, () => {
     const [frugal, balanced] = [of("frugal"), of("balanced")];
     expect(frugal.repack).toBeDefined();
     expect(frugal.restraint.minSavingsPercent).toBeLessThan(balanced.restraint.minSavingsPercent);
@@ -39,7 +39,7 @@ describe("presets", () => {
   });
 
   it.each(PRESET_ROWS.map((row) => [OPTIONS[row.setting].flag, row] as const))(
-    "give way to --%s, its variable and the ConfigMap",
+    "are overridden by --%s, its environment variable and the ConfigMap",
     (flag, { setting, upstreamCompatible, frugal }) => {
       const { default: own, env }: OptionDefinition = OPTIONS[setting];
       const other = [own, upstreamCompatible, frugal].find((one) => one !== upstreamCompatible);
@@ -56,18 +56,18 @@ describe("presets", () => {
     },
   );
 
-  it("are chosen by flag or variable, and an unknown one is refused with those that there are", () => {
+  it("are set by flag or environment variable, and an unknown one is refused with the known ones", () => {
     expect(parseOptions({}, { PRESET: "frugal" }).plannerEffort).toBe(4);
     expect(() => parseOptions({ preset: "cheap" }, {})).toThrow(
       'invalid --preset "cheap": must be one of "upstream-compatible", "balanced", "frugal"',
     );
   });
 
-  it("count as given only by their own name, so that no warning is about what they set", () => {
+  it("are the only changed setting, so that there are no warnings about what they set", () => {
     expect(parseOptions({ preset: "frugal" }, {}).changed).toEqual(["preset"]);
   });
 
-  it("have a row for each setting of the words karpenter-ts only that a default has an effect of", () => {
+  it(`have a row for each "karpenter-ts only" setting, except five`, () => {
     const without = [
       "awsFeatureGates",
       "disruptionBudgets",

@@ -17,7 +17,7 @@ describe("the default topology spread in SCHEDULER_CONFIG", () => {
     expect(schedulerConfig(JSON.stringify(config(ZONAL)))).toEqual([ZONAL]);
   });
 
-  it("is refused by field when it makes no sense", () => {
+  it("is refused with the field's path if it is invalid", () => {
     expect(problemOf(config(ZONAL))).toBeUndefined();
     expect(problemOf({})).toBeUndefined();
     const at = "podTopologySpread.defaultConstraints[0]";

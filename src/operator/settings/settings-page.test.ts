@@ -5,7 +5,7 @@ import type { OptionDefinition } from "./option-definition.ts";
 import { OPTIONS } from "./options.ts";
 import { settingsPage } from "./settings-page.ts";
 
-describe("what is said of settings", () => {
+describe("the documentation of settings", () => {
   it("has four cells in each row of the page: a bar within a text is no border", () => {
     const rows = settingsPage()
       .split("\n")
