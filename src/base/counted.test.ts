@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { counted, grouped } from "./counted.ts";
 
-it("separates thousands, and puts the noun in the plural unless there is one", () => {
+it("counted numbers have separated thousands, and a plural noun unless the number is 1", () => {
   expect(grouped(1_000_000)).toBe("1,000,000");
   expect([0, 1, 12_000].map((count) => counted(count, "pod"))).toEqual([
     "0 pods",

@@ -54,7 +54,7 @@ describe("cron schedules", () => {
     "@never",
     // Every JavaScript object inherits this name, but it is no abbreviation of a schedule.
     "constructor",
-  ])("are undefined for %j", (text) => {
+  ])("reject %j", (text) => {
     expect(parseCron(text)).toBeUndefined();
   });
 

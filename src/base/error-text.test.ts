@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { errorText, firstLineOf } from "./error-text.ts";
 
-it("is the message, the code of an error without one, or the thing itself", () => {
+it("errorText is the message, the code of an error without one, or the thrown value", () => {
   expect(errorText(new Error("no room"))).toBe("no room");
   const atNoAddress = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
   expect(errorText(atNoAddress)).toBe("ECONNREFUSED");

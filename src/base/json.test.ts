@@ -4,7 +4,7 @@ import { applyMergePatch, clone, createMergePatch, deepEqual, fieldOf } from "./
 /** Names that every object inherits. Assigning to `__proto__` would even change what an object inherits. */
 const NAMES = ["__proto__", "constructor", "hasOwnProperty", "toString"];
 
-describe("fields that are named like something inherited", () => {
+describe("fields named like inherited properties", () => {
   it.each(NAMES)("%s is copied, merged and compared like any other", (name) => {
     const value = JSON.parse(`{"${name}":{"a":1},"b":2}`) as Record<string, unknown>;
     for (const copy of [
@@ -27,7 +27,7 @@ describe("fields that are named like something inherited", () => {
     expect(JSON.stringify(applyMergePatch({ b: 2 }, patch))).toContain(name);
   });
 
-  it("change no prototype", () => {
+  it("do not change a prototype when they are merged", () => {
     applyMergePatch(
       {},
       JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'),

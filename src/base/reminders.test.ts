@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Reminders } from "./reminders.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
-it("a problem that stays is said at once and then every minute, until it is over", async () => {
+it("a lasting problem is due to be logged at once and then every minute, until it is over", async () => {
   const clock = new VirtualClock();
   const reminders = new Reminders(clock);
   const said: number[] = [];

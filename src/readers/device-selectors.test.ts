@@ -69,7 +69,7 @@ describe("a CEL selector of devices", () => {
       expect(answer(`!${text}.${gap}matches${gap}("^(a+)+$")`)).toBe(true);
   });
 
-  it("orders versions by the rules of semver", () => {
+  it("compares versions by the rules of semver", () => {
     const below = (a: string, b: string) => answer(`semver("${a}").isLessThan(semver("${b}"))`);
     expect(below("1.2.3", "1.10.0")).toBe(true);
     expect(below("1.0.0-alpha", "1.0.0")).toBe(true);

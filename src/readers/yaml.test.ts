@@ -138,7 +138,7 @@ describe("the YAML reader", () => {
     );
   });
 
-  it("reads one document if one is asked for", () => {
+  it("reads one document with readYamlValue", () => {
     const from = { ...FROM, limits: LIMITS.kubeconfig };
     expect(readYamlValue("", from)).toBeUndefined();
     expect(readYamlValue("---\na: 1\n", from)).toEqual({ a: 1 });
@@ -147,7 +147,7 @@ describe("the YAML reader", () => {
     );
   });
 
-  it("refuses a repeated key if that is asked for", () => {
+  it("refuses a repeated key with repeatedKeys: refused", () => {
     expect(() => readYaml("a: 1\na: 2\n", { repeatedKeys: "refused" })).toThrow(
       "line 2, column 1: duplicated mapping key",
     );

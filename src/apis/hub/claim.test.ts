@@ -40,7 +40,7 @@ const nodeClaim: NodeClaim = {
   },
 };
 
-describe("claims in hub shape", () => {
+describe("NodeClaims and Machines in hub form", () => {
   it("have v1 fields and conditions, and are converted back to the same Machine", () => {
     const claim = toClaim(machine);
     expect(claim.spec.nodeClassRef).toEqual({

@@ -17,7 +17,7 @@ const FACTS: Facts = {
   },
 };
 
-describe("karpenter-facts", () => {
+describe("the ConfigMap karpenter-facts", () => {
   it("has one readable line of prices for each instance type", () => {
     expect(factsData(FACTS)).toEqual({
       settings: '{"disruption-budgets":"[{nodes: \\"1\\"}]\\n","feature-gates":"NodeRepair=true"}',

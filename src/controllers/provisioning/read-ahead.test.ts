@@ -43,7 +43,7 @@ async function asked(failures: number) {
   return { times, nodes: world.api.all(NODE_CLAIM).length };
 }
 
-describe("what pools can launch", () => {
+describe("instance types of NodePools", () => {
   it("are listed once when a batch opens, and once when it is planned", async () => {
     expect(await asked(0)).toEqual({ times: [0, 1_400], nodes: 1 });
   });

@@ -53,7 +53,7 @@ describe("an incomplete list", () => {
       { items: [named("a")], metadata: { remainingItemCount: 2 } },
     ],
     ["no list", { kind: "Pod", metadata: {} }],
-    ["a page of a proxy", "<html></html>"],
+    ["an HTML page of a proxy", "<html></html>"],
   ])("%s rejects", async (_, body) => {
     const first = { metadata: { resourceVersion: "5", continue: "more" }, items: [named("b")] };
     await expect(answering(body).client.list(POD)).rejects.toThrow("listing pods");
@@ -71,7 +71,7 @@ describe("a response that is not the requested object", () => {
     ["nothing", undefined],
     ["an empty object", {}],
     ["another object", named("b")],
-    ["a page of a proxy", "<html></html>"],
+    ["an HTML page of a proxy", "<html></html>"],
   ])("%s rejects, and does not count as 404", async (_, body) => {
     const ref = { name: "a", namespace: "a" };
     const { client } = answering(body, body, body, body);

@@ -18,7 +18,7 @@ class StepError extends Error {
   override readonly name = "StepError";
 }
 
-suite("what is logged of an error", () => {
+suite("the logged text of an error", () => {
   it("has the API call and the error code", () => {
     expect(describe(new CloudError("slow down"))).toBe("DescribeSubnets: Throttling: slow down");
     expect(describe(new CloudError("Throttling: slow down"))).toBe(

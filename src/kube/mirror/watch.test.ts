@@ -522,7 +522,7 @@ describe("the list and watch of an informer", () => {
   });
 });
 
-describe("mirrors", () => {
+describe("informers", () => {
   it("pass a change to every listener, and the result to its writer, even if one listener fails", async () => {
     const clock = new VirtualClock();
     const errors: string[] = [];

@@ -42,7 +42,7 @@ async function following(name = "config-logging") {
   };
 }
 
-describe("config-logging", () => {
+describe("the ConfigMap config-logging", () => {
   it("sets the level of loglevel.controller rather than that of zap-logger-config", async () => {
     const { log, configure, stop } = await following();
     await configure({ "zap-logger-config": '{"level":"debug"}', "loglevel.controller": "error" });

@@ -92,7 +92,7 @@ describe("the logging ConfigMap of seed S3 at the start", () => {
     expect(lines.length).toBe(104);
   });
 
-  it("may be absent", async () => {
+  it("may be missing: INFO in JSON is the default", async () => {
     const { lines, log } = await start(undefined);
     log.info("hello");
     expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "INFO", message: "hello" });

@@ -20,7 +20,7 @@ function deps(client: KubeClient, warnings: string[] = []) {
   return { client, clock, namespace: NAMESPACE, log };
 }
 
-describe("karpenter-global-settings", () => {
+describe("the ConfigMap karpenter-global-settings", () => {
   it("of the seed is read, below flags and environment (S3-74, S3-75, S3-76, S3-77)", async () => {
     const client = fakeKube(clock);
     const [seed] = seedObjects("s3-40-karpenter-global-settings.yaml");
