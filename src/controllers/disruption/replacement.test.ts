@@ -660,7 +660,7 @@ describe("a disruption that was not possible, in a cluster where no object comes
       ({ api }) => api.change(POD, "default/held", asking("3")),
       ({ api }) => api.change(POD, "default/held", asking("500m")),
     ],
-  ])("consolidates within a minute once %s", async (_, before, after) => {
+  ])("is carried out within a minute once %s", async (_, before, after) => {
     const world = await driftedNode({
       drifted: false,
       before: async (one) => {

@@ -54,7 +54,7 @@ describe("a disruption command that is rolled back", () => {
     await world.stop();
   });
 
-  it("counts one failure in the metric and the back-off, however often untainting its nodes fails", async () => {
+  it("counts as one failure in the metric and the back-off, however often untainting its nodes fails", async () => {
     const world = fakeWorld();
     await lateCommand(world, [
       { nodes: ["a"], replacement: "r1" },

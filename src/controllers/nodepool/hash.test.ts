@@ -39,7 +39,7 @@ async function stamped(meanwhile: (world: FakeWorld) => unknown) {
 }
 
 describe("NodeClaims with a hash of an older version", () => {
-  it("get the current hash and version, unless they are Drifted, which keep their hash", async () => {
+  it("get the current version, and the current hash unless they are Drifted", async () => {
     const [now] = await stamped(() => undefined);
     expect(now).toMatch(/^v\d+$/);
     expect(now).not.toBe("v2");
