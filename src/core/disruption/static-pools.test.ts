@@ -56,7 +56,7 @@ describe("new nodes of a static pool", () => {
     return atOnce(planStaticNodes(schedulingInput({ nodes }), input, count)).newClaims;
   };
 
-  it("are as many as are asked for, without pods, of the cheapest type", () => {
+  it("are as many as requested, without pods, of the cheapest type", () => {
     const planned = plan([], 3);
     expect(planned).toHaveLength(3);
     expect(planned.map(({ pods }) => pods.length)).toEqual([0, 0, 0]);
@@ -64,18 +64,18 @@ describe("new nodes of a static pool", () => {
     expect(planned[0]?.requests["pods"] ?? 0).toBe(0);
   });
 
-  it("go to the zones that have the fewest of the pool's nodes", () => {
+  it("go to the zones with the fewest nodes of the pool", () => {
     const zones = plan([there("a"), there("b", "zone-b")], 4).map(({ cheapest }) => cheapest.zone);
     expect(zones.toSorted()).toEqual(["zone-a", "zone-b", "zone-c", "zone-c"]);
   });
 
-  it("stop at the limit of nodes", () => {
+  it("stop at limits.nodes", () => {
     expect(plan([there("a")], 5, { nodes: 3 })).toHaveLength(2);
   });
 });
 
-describe("the count of a static pool", () => {
-  it("lacks what is neither there nor on its way by a command", () => {
+describe("the node count of a static pool", () => {
+  it("is short by the nodes that neither exist nor are being replaced by a command", () => {
     const a = there("a");
     const b = there("b");
     const record = {
@@ -94,7 +94,7 @@ describe("the count of a static pool", () => {
     expect(missing(pool(1), count)).toEqual({ count: 0, limited: false });
   });
 
-  it("has too many: those without a machine go first, then empty ones, protected ones last", () => {
+  it("removes surplus nodes without an instance first, then empty ones, do-not-disrupt ones last", () => {
     const guard = { "karpenter.sh/do-not-disrupt": "true" };
     const nodes = [
       there("guarded", "zone-a", [{ name: "g", annotations: guard }]),
@@ -111,8 +111,8 @@ describe("the count of a static pool", () => {
   });
 });
 
-describe("equally used nodes of a static pool", () => {
-  it("go by the share of their lifetime that is left, the shortest first", () => {
+describe("surplus nodes of a static pool with equally many pods", () => {
+  it("go in the order of the share of their lifetime that is left", () => {
     const born = "2026-01-01T00:00:00Z";
     const living = (name: string, expireAfter: string) => {
       const view = there(name, "zone-a", [{ name: `pod-${name}` }]);
@@ -143,7 +143,7 @@ describe("drift of static pools", () => {
       pods,
     } satisfies CandidateOptions);
 
-  it("replaces each node by a fresh one, as budgets allow", () => {
+  it("replaces each drifted node, as budgets allow", () => {
     const both = [drifted("a"), drifted("b")];
     const { commands } = atOnce(staticDrift.propose(roundOf(both)));
     expect(
@@ -159,7 +159,7 @@ describe("drift of static pools", () => {
     expect(atOnce(staticDrift.propose(roundOf(both, { allowed: 0 }))).commands).toEqual([]);
   });
 
-  it("replaces as many as there is room for, by limits of whatever", () => {
+  it("replaces as many nodes as the pool's limits leave room for", () => {
     const replaced = (cpu: number) => {
       const both = [drifted("a", { cpu }), drifted("b", { cpu })];
       const { commands } = atOnce(staticDrift.propose(roundOf(both)));
@@ -169,7 +169,7 @@ describe("drift of static pools", () => {
     expect([100_000, 2_000, 0].map(replaced)).toEqual([["a", "b"], ["a"], []]);
   });
 
-  it("waits where pods were moved often enough, those of one round counted together", () => {
+  it("counts all nodes of a round when it holds off moves of pods", () => {
     const both = [drifted("a"), drifted("b")];
     const holdOff = ({ candidates }: Command) =>
       candidates.length > 1 ? { message: "moved often enough" } : undefined;
@@ -182,7 +182,7 @@ describe("drift of static pools", () => {
     ]);
   });
 
-  it("leaves a pool alone whose last replacement failed, which keeps each of its nodes until then", () => {
+  it("replaces no node of a pool whose last replacement failed, until the back-off ends", () => {
     const both = [drifted("a"), drifted("b")];
     const input = roundOf(both, { backingOff: new Map([["nodepool/default", 90_000]]) });
     expect(atOnce(staticDrift.propose(input))).toEqual({ commands: [], remarks: [] });
@@ -193,7 +193,7 @@ describe("drift of static pools", () => {
     expect(staticHoldOff(both[0]?.pool as Pool, roundOf(both).holdOffs.backingOff)).toBeUndefined();
   });
 
-  it("lets one node go first where the limit leaves no room for another", () => {
+  it("terminates one node first if limits.nodes leaves no room for a replacement", () => {
     const limits = { nodes: 2 };
     const { commands } = atOnce(
       staticDrift.propose(roundOf([drifted("a", limits), drifted("b", limits)])),
@@ -202,7 +202,7 @@ describe("drift of static pools", () => {
     expect(commands.map(decisionOf)).toEqual(["terminate-first"]);
   });
 
-  it("lets none go first while the gate is shut, and says why", () => {
+  it("terminates no node first if the feature gate is off, and says why", () => {
     const limits = { nodes: 2 };
     const { commands, remarks } = atOnce(
       staticDrift.propose(closedRoundOf([drifted("a", limits), drifted("b", limits)])),
@@ -220,7 +220,7 @@ describe("drift of static pools", () => {
     ]);
   });
 
-  it("lets nodes go first that hold a slot of full reservations, where nothing else may be launched", () => {
+  it("terminates a reserved node first if its reservation is full and no other offering exists", () => {
     const key = "karpenter.k8s.aws/capacity-reservation-id";
     const offering = (id: string): Offering => ({
       zone: "zone-a",
@@ -252,7 +252,7 @@ describe("drift of static pools", () => {
       expect(atOnce(staticDrift.propose(roundOf(both, { types }))).commands).toEqual([]);
   });
 
-  it("lets none go first whose pods must run elsewhere before they may go, and cannot", () => {
+  it("terminates no node first if a protected pod has no place elsewhere", () => {
     const limits = { nodes: 2 };
     const [full, other] = [drifted("a", limits, ["3"]), drifted("b", limits, ["3"])];
     const nowhereElse = { scheduling: { pools: [] } };
@@ -282,7 +282,7 @@ describe("drift of static pools", () => {
     expect(asked(both, { protectedPods }).commands).toHaveLength(1);
   });
 
-  describe("of several pools without room in their limits", () => {
+  describe("of several static pools at their limits", () => {
     const limits = { nodes: 1 };
     const alone = (name: string, pods: readonly string[]) =>
       candidate(name, {
@@ -294,7 +294,7 @@ describe("drift of static pools", () => {
     const going = ({ commands }: Proposal) =>
       commands.map(({ candidates }) => candidates.map(({ node }) => node.name).join());
 
-    it("is of those together whose pods a PodDisruptionBudget lets all go, the others later", () => {
+    it("terminates first only as many nodes as a PodDisruptionBudget allows together", () => {
       const both = [alone("a", ["1", "1"]), alone("b", ["1", "1"])];
       const under = (disruptionsAllowed: number, left = both, leaves: readonly NodeView[] = []) => {
         const pdbs = [{ ...GUARD, status: { disruptionsAllowed } }];
@@ -327,7 +327,7 @@ describe("drift of static pools", () => {
       expect(going(under(2, left))).toEqual(["b"]);
     });
 
-    it("is of one where all that they leave has room on the same node", () => {
+    it("terminates both nodes first only if the same other node has room for both", () => {
       const protectedPods = (candidates: readonly Candidate[]) =>
         new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
       const room = candidate("room", {
@@ -348,7 +348,7 @@ describe("drift of static pools", () => {
     });
 
     it.each(["a", "z"])(
-      "is of none that has room only on node %s, replaced in the same round: that is closed",
+      "terminates no node first whose pods fit only on node %s, replaced in the same round",
       (other) => {
         const protectedPods = (candidates: readonly Candidate[]) =>
           new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
@@ -375,7 +375,7 @@ describe("drift of static pools", () => {
     );
   });
 
-  it("is one node at a time there: the next goes when the pool is whole again", () => {
+  it("terminates one node at a time, the next once the pool is complete", () => {
     const limits = { nodes: 2 };
     const [a, b] = [drifted("a", limits), drifted("b", limits)];
     const joining = { ...b, node: { ...b.node, initialized: false } };
@@ -387,7 +387,7 @@ describe("drift of static pools", () => {
     expect(asked([a, b], [])).toHaveLength(1);
   });
 
-  it("waits for room that a node on its way out still takes, where the limit leaves some", () => {
+  it("waits for a node that is being deleted if limits.nodes leaves room after it", () => {
     const limits = { nodes: 3 };
     const both = [drifted("a", limits), drifted("b", limits)];
     const leaving = { ...there("old"), deleting: true };
@@ -397,7 +397,7 @@ describe("drift of static pools", () => {
     expect(asked([]).map(({ replacements }) => replacements.length)).toEqual([1]);
   });
 
-  it("keeps the spread over zones: a replacement comes where its old node leaves a gap", () => {
+  it("launches a replacement in the zone of the node that it replaces", () => {
     const b = candidate("b", { pool: { replicas: 3 }, conditions: { Drifted: 60_000 } });
     const labels = { ...b.node.labels, "topology.kubernetes.io/zone": "zone-b" };
     const one = { ...b, node: { ...b.node, labels } };

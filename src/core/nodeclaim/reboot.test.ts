@@ -59,8 +59,8 @@ const step = (given: NodeClaim, facts: Partial<RebootFacts> = {}) =>
     ...facts,
   });
 
-describe("a reboot that was asked for", () => {
-  it("drains for five seconds at least and for the grace period at most; what is left rides along", () => {
+describe("a requested reboot", () => {
+  it("drains for at least five seconds and at most the grace period", () => {
     const within = (minutes: number) =>
       claim({ askedMinutes: minutes, annotations: { [GRACE]: "5m" } });
     const endMs = NOW + 4 * MINUTE_MS;
@@ -70,19 +70,19 @@ describe("a reboot that was asked for", () => {
     expect(step(within(5), { waiting: 1 })).toEqual({ do: "ask", preBootId: "old" });
   });
 
-  it("is not done where the Node names no boot, for another would not be seen", () => {
+  it("fails if the Node has no bootID, because the reboot could not be detected", () => {
     const asked = claim({ askedMinutes: 1 });
     expect(step(asked, { node: node("") })).toMatchObject({ do: "end", result: "provider_error" });
   });
 
-  it("drains without end where nothing bounds it, and not at all with a grace period of 0", () => {
+  it("drains without a deadline if there is no grace period, and not at all if it is 0", () => {
     const unbound = claim({ askedMinutes: 600 });
     expect(step(unbound, { waiting: 1 })).toMatchObject({ do: "drain", endMs: undefined });
     const none = claim({ askedMinutes: 0, annotations: { [GRACE]: "0s" } });
     expect(step(none, { waiting: 1 })).toEqual({ do: "ask", preBootId: "old" });
   });
 
-  it("is refused if its annotation cannot be read", () => {
+  it("is refused if its annotation is invalid", () => {
     const wrong = claim({ askedMinutes: 0, annotations: { [GRACE]: "soon" } });
     expect(step(wrong)).toEqual({
       do: "end",
@@ -91,7 +91,7 @@ describe("a reboot that was asked for", () => {
     });
   });
 
-  it("waits five minutes for a Node that is gone, and as long for a cloud that refuses", () => {
+  it("waits five minutes for a missing Node, and retries a refused request for as long", () => {
     const gone = (minutes: number) => step(claim({ askedMinutes: minutes }), { node: undefined });
     expect(gone(4)).toMatchObject({ do: "wait" });
     expect(gone(5)).toMatchObject({ do: "end", result: "provider_error" });
@@ -103,24 +103,24 @@ describe("a reboot that was asked for", () => {
     expect(asked(5)).toMatchObject({ do: "end", result: "provider_error" });
   });
 
-  it("is not asked for twice where another process asked, and stopped before it could say so", () => {
+  it("is not requested again if another process requested it but did not record it", () => {
     const noted = claim({ askedMinutes: 2, annotations: { [BOOT]: "old" } });
     expect(step(noted, { node: node("new") })).toEqual({ do: "note" });
   });
 });
 
-describe("a reboot that the cloud has taken", () => {
+describe("a reboot that the cloud has accepted", () => {
   const issued = (minutes: number) =>
     claim({ askedMinutes: 30, issuedMinutes: minutes, annotations: { [BOOT]: "old" } });
 
-  it("ends once another boot is Ready, and opens the node before", () => {
+  it("uncordons the node after it has booted, and succeeds once it is Ready", () => {
     expect(step(issued(1))).toEqual({ do: "wait", afterMs: 15_000 });
     const booted = node("new", "False");
     expect(step(issued(1), { node: booted })).toEqual({ do: "open", afterMs: 15_000 });
     expect(step(issued(1), { node: node("new") })).toMatchObject({ result: "succeeded" });
   });
 
-  it("is given up after twenty minutes, also where the Node is gone", () => {
+  it("fails after twenty minutes, also if the Node is missing", () => {
     const late = (given: Node | undefined) => {
       const found = step(issued(20), { node: given });
       return found.do === "end" ? [found.result, found.message] : found;

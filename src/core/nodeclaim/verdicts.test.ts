@@ -22,7 +22,7 @@ const is = (type: string, status: "True" | "Unknown", forMs = 0) => ({
 const claimWith = (...conditions: ReturnType<typeof is>[]) =>
   nodeClaim({ name: "a", status: { providerID: "test://a", conditions } });
 
-describe("a claim is given up", () => {
+describe("liveness of a NodeClaim", () => {
   const of = (claim: NodeClaim, more: Partial<LivenessInput> = {}) =>
     liveness({
       claim,
@@ -44,7 +44,7 @@ describe("a claim is given up", () => {
       is("Initialized", initialized),
     );
 
-  it("after five minutes without an instance, fifteen without a node", () => {
+  it("ends after five minutes without an instance, or fifteen without a Node", () => {
     const conditions = [is("Launched", "Unknown", 299_000)];
     const launching = nodeClaim({ name: "a", status: { conditions } });
     expect(of(launching)).toEqual({ state: "alive", checkAfterMs: 1_000 });
@@ -53,7 +53,7 @@ describe("a claim is given up", () => {
     expect(of(joining)).toMatchObject({ reason: "registration_timeout" });
   });
 
-  it("not for its launch where it names an instance: its conditions were lost", () => {
+  it("ignores the launch timeout if the NodeClaim has a provider ID, as its conditions were lost", () => {
     const lost = claimWith(
       is("Launched", "Unknown", 899_000),
       is("Registered", "Unknown", 899_000),
@@ -62,7 +62,7 @@ describe("a claim is given up", () => {
     expect(of(lost, { nowMs: NOW + 1_000 })).toMatchObject({ reason: "registration_timeout" });
   });
 
-  it("once registered, after as long as it is told that nothing makes it usable", () => {
+  it("ends a registered NodeClaim that is not initialized within initializationTimeout", () => {
     expect(of(registered(1_799_000))).toEqual({ state: "alive", checkAfterMs: 1_000 });
     const late = registered(1_800_000);
     expect(of(late)).toEqual({ state: "late", reason: "initialization_timeout" });
@@ -72,7 +72,7 @@ describe("a claim is given up", () => {
     expect(of(registered(9_000_000, "True"))).toEqual(alive);
   });
 
-  it("once registered, not before somebody has looked at it for as long", () => {
+  it("counts the initialization timeout only from when this process began to look", () => {
     const old = registered(86_400_000);
     expect(of(old, { lookedForMs: 0 })).toEqual({ state: "alive", checkAfterMs: 1_800_000 });
     expect(of(old, { lookedForMs: 1_799_000 })).toEqual({ state: "alive", checkAfterMs: 1_000 });
@@ -81,14 +81,14 @@ describe("a claim is given up", () => {
     expect(of(young, { lookedForMs: 900_000 })).toMatchObject({ checkAfterMs: 1_200_000 });
   });
 
-  it("not where its Node is usable, or was once, and that is not written down", () => {
+  it("keeps a NodeClaim whose Node is Ready, or was initialized before", () => {
     const alive = { state: "alive", checkAfterMs: undefined };
     expect(of(registered(9_000_000), { nodes: [node({ name: "a" })] })).toEqual(alive);
     const was = unreadyNode({ "karpenter.sh/initialized": "true" });
     expect(of(registered(9_000_000), { nodes: [was] })).toEqual(alive);
   });
 
-  it("not while its Node has a pod that would need another node", () => {
+  it("keeps a NodeClaim whose Node has a pod that would have to move", () => {
     const late = registered(9_000_000);
     const bound = pod({ nodeName: "a" });
     expect(of(late, { pods: [bound] })).toEqual({ state: "alive", checkAfterMs: 60_000 });
@@ -97,7 +97,7 @@ describe("a claim is given up", () => {
   });
 });
 
-describe("a claim whose node does not come up is kept for whoever looks into it", () => {
+describe("liveness of a NodeClaim with do-not-disrupt", () => {
   const late = claimWith(is("Launched", "True"), is("Registered", "True", 9_000_000));
   const note = { "karpenter.sh/do-not-disrupt": "true" };
   const broken: Node = { ...node({ name: "a" }), status: {} };
@@ -115,14 +115,14 @@ describe("a claim whose node does not come up is kept for whoever looks into it"
     metadata: { ...one.metadata, annotations: note },
   });
 
-  it("by do-not-disrupt on its Node or on itself", () => {
+  it("keeps a NodeClaim that is not initialized, if it or its Node has the annotation", () => {
     const kept = { state: "alive", checkAfterMs: 60_000 };
     expect(of(late, broken)).toMatchObject({ reason: "initialization_timeout" });
     expect(of(late, annotated(broken))).toEqual(kept);
     expect(of(annotated(late), broken)).toEqual(kept);
   });
 
-  it("not if it never registered", () => {
+  it("still ends if the NodeClaim never registered", () => {
     const joining = claimWith(is("Launched", "True"), is("Registered", "Unknown", 900_000));
     expect(of(annotated(joining), broken)).toEqual({
       state: "late",
@@ -131,22 +131,26 @@ describe("a claim whose node does not come up is kept for whoever looks into it"
   });
 });
 
-describe("a node is initialized", () => {
+describe("initialization of a node", () => {
   it.each([
-    ["when it is Ready", {}, "ok"],
+    ["succeeds when the Node is Ready", {}, "ok"],
     [
-      "not with a startup taint",
+      "waits while a startup taint is there",
       { taints: [{ key: "start", effect: "NoSchedule" as const }] },
       "StartupTaintsExist",
     ],
     [
-      "not with an ephemeral taint",
+      "waits while an ephemeral taint is there",
       { taints: [{ key: "node.kubernetes.io/not-ready", effect: "NoSchedule" as const }] },
       "KnownEphemeralTaintsExist",
     ],
-    ["with any other taint", { taints: [{ key: "other", effect: "NoSchedule" as const }] }, "ok"],
     [
-      "not before its device is there",
+      "ignores any other taint",
+      { taints: [{ key: "other", effect: "NoSchedule" as const }] },
+      "ok",
+    ],
+    [
+      "waits until a requested extended resource is allocatable",
       { allocatable: { "nvidia.com/gpu": "0" } },
       "ResourceNotRegistered",
     ],
@@ -161,7 +165,7 @@ describe("a node is initialized", () => {
   });
 });
 
-describe("initialization of a node whose pods claim devices", () => {
+describe("initialization of a node whose pods have ResourceClaims", () => {
   const claim = nodeClaim({
     annotations: { "karpenter.sh/requested-dra-drivers": "gpu.test,nic.test" },
   });
@@ -173,7 +177,7 @@ describe("initialization of a node whose pods claim devices", () => {
     `DRADriverPoolsNotPublished DRA driver "${driver}" has not published a complete resource pool`;
   const own = { nodeName: "n1" };
 
-  it("waits until each driver has one complete pool for the node", () => {
+  it("waits until each driver has published one complete resource pool for the node", () => {
     expect(reason([])).toBe(waitsFor("gpu.test"));
     expect(reason([slice("a", [], own)])).toBe(waitsFor("nic.test"));
     const half = {
@@ -189,7 +193,7 @@ describe("initialization of a node whose pods claim devices", () => {
     );
   });
 
-  it("does not wait where claims are ignored, or none were planned", () => {
+  it("does not wait if ResourceClaims are ignored, or none were planned", () => {
     expect(reason(undefined)).toBe("ok");
     const verdict = initialization(nodeClaim(), node({ name: "n1" }), []);
     expect(verdict.ok).toBe(true);
@@ -197,7 +201,7 @@ describe("initialization of a node whose pods claim devices", () => {
 });
 
 describe("registration", () => {
-  it("waits for one node, and refuses two", () => {
+  it("waits while there is no Node, and fails if two Nodes match", () => {
     expect(registration([]).state).toBe("waiting");
     expect(registration([node({ name: "a" }), node({ name: "b" })])).toMatchObject({
       reason: "MultipleNodesFound",
@@ -206,7 +210,7 @@ describe("registration", () => {
     expect(registration([node()])).toMatchObject({ state: "found", taintMissing: true });
   });
 
-  it("merges taints, unless the node says not to, and is the same done twice", () => {
+  it("merges taints of the NodeClaim unless do-not-sync-taints is set, and is idempotent", () => {
     const claim = nodeClaim({ taints: [{ key: "own", value: "new", effect: "NoSchedule" }] });
     const before = node({
       taints: [
@@ -222,11 +226,11 @@ describe("registration", () => {
   });
 });
 
-describe("quiet and empty", () => {
+describe("the conditions Consolidatable and Empty", () => {
   const owner = (policy: "WhenEmpty" | "none", after: number | "Never") =>
     pool({ disruption: { ...pool().disruption, policy, consolidateAfter: after } });
 
-  it("v1 counts from the last pod event", () => {
+  it("are set in v1 after consolidateAfter without pod events", () => {
     const claim = claimWith(is("Initialized", "True", 60_000));
     const busy = { ...claim, status: { ...claim.status, lastPodEventTime: ago(10_000) } };
     expect(consolidatable(claim, owner("WhenEmpty", 30_000), NOW)).toEqual({ state: "set" });
@@ -237,7 +241,7 @@ describe("quiet and empty", () => {
     expect(consolidatable(claim, owner("WhenEmpty", "Never"), NOW).state).toBe("clear");
   });
 
-  it("older generations look at the node: daemons do not count", () => {
+  it("ignore DaemonSet pods in older generations", () => {
     const claim = claimWith(is("Initialized", "True"));
     const view = (...kinds: string[]) =>
       nodeView({
@@ -256,7 +260,7 @@ describe("quiet and empty", () => {
 describe("expiry", () => {
   const PLAIN = { spreadPercent: 0, respectsBudgets: false };
 
-  it("is voluntary for v1, too, where it is to respect budgets, but not for claims that nobody replaces", () => {
+  it("respects budgets in v1 if so configured, except for NodeClaims that nobody replaces", () => {
     const claim = nodeClaim({ expireAfter: "1h" });
     const rules = { ...PLAIN, respectsBudgets: true };
     expect(expiry(claim, pool(), rules)?.mode).toBe("voluntary");
@@ -264,7 +268,7 @@ describe("expiry", () => {
     expect(expiry(claim, undefined, rules)?.mode).toBe("forceful");
   });
 
-  it("is the claim's own and forceful in v1, the pool's and voluntary before", () => {
+  it("is forceful by the NodeClaim's expireAfter in v1, voluntary by the pool's before", () => {
     const claim = nodeClaim({ expireAfter: "1h" });
     const created = Date.UTC(2026, 0, 1);
     expect(expiry(claim, pool(), PLAIN)).toEqual({ mode: "forceful", atMs: created + 3_600_000 });
@@ -274,14 +278,14 @@ describe("expiry", () => {
     expect(expiry(claim, older, PLAIN)).toEqual({ mode: "voluntary", atMs: created + 60_000 });
   });
 
-  it("never comes for a claim without a lifetime", () => {
+  it("is undefined without expireAfter, and for Never", () => {
     const { expireAfter: _, ...spec } = nodeClaim({ name: "a" }).spec;
     const claim = { ...nodeClaim({ name: "a" }), spec };
     expect(expiry(claim, pool(), { ...PLAIN, spreadPercent: 20 })).toBe(undefined);
     expect(expiry(nodeClaim({ expireAfter: "Never" }), pool(), PLAIN)).toBe(undefined);
   });
 
-  it("comes earlier by a share of the lifetime, another for each claim, never later", () => {
+  it("is earlier by a random share that is fixed for each NodeClaim, never later", () => {
     const ends = Array.from({ length: 100 }, (_, n) => {
       const claim = nodeClaim({ name: `claim-${n}`, expireAfter: "100h" });
       const spread = expiry(claim, pool(), { ...PLAIN, spreadPercent: 20 })?.atMs as number;
@@ -295,7 +299,7 @@ describe("expiry", () => {
     expect(hours.size).toBeGreaterThan(15);
   });
 
-  it("comes when the pods of the claim asked for it, whatever budgets say, if that is earlier", () => {
+  it("comes forcefully at max-run-duration if that is before expireAfter", () => {
     const created = Date.UTC(2026, 0, 1);
     const rules = { ...PLAIN, respectsBudgets: true, spreadPercent: 20 };
     const lasting = (duration: string, expireAfter: string) => ({
@@ -318,7 +322,7 @@ describe("expiry", () => {
       expect(expiry(lasting(text, "Never"), pool(), rules)).toBeUndefined();
   });
 
-  it("is forced when the pods of the claim asked for it, even if budgets delay its expiry", () => {
+  it("becomes forceful at max-run-duration, if budgets delay the voluntary expiry", () => {
     const created = Date.UTC(2026, 0, 1);
     const claim = nodeClaim({
       expireAfter: "1h",
@@ -337,7 +341,7 @@ describe("expiry", () => {
     expect(isForced(own as Expiry, created + 3_600_000)).toBe(true);
   });
 
-  it("never comes for Never, whosever word it is (S4-05)", () => {
+  it("is undefined if the NodeClaim or the older pool says Never (S4-05)", () => {
     expect(expiry(nodeClaim({ expireAfter: "Never" }), pool(), PLAIN)).toBeUndefined();
     const beta = pool({
       generation: "beta",
@@ -347,7 +351,7 @@ describe("expiry", () => {
   });
 });
 
-describe("garbage", () => {
+describe("garbage collection", () => {
   const instance = (name: string, ageMs: number) =>
     nodeClaim({
       name,
@@ -355,7 +359,7 @@ describe("garbage", () => {
       metadata: { creationTimestamp: ago(ageMs) },
     });
 
-  it("is an instance without a claim, once it is old enough", () => {
+  it("removes an instance without a NodeClaim after 30 seconds, unless one may adopt it", () => {
     const instances = [
       instance("a", 60_000),
       instance("young", 29_000),
@@ -374,7 +378,7 @@ describe("garbage", () => {
     expect(atOnce(leakedInstances(waiting(32_000, { deletionTimestamp: ago(0) })))).toHaveLength(1);
   });
 
-  it("is a registered claim without an instance, unless its node still reports Ready", () => {
+  it("removes a registered NodeClaim without an instance, unless its Node is Ready", () => {
     const claims = [claimWith(is("Registered", "True"))];
     const input = { nowMs: NOW, claims, instances: [], nodes: [] };
     expect(atOnce(orphanedClaims(input))).toHaveLength(1);
@@ -383,7 +387,7 @@ describe("garbage", () => {
     expect(atOnce(orphanedClaims({ ...input, claims: [claimWith()] }))).toHaveLength(0);
   });
 
-  it("stays one until it is gone, replaced by another of its name, or its node reports Ready", () => {
+  it("keeps an orphaned NodeClaim that is gone, was recreated, or whose Node is Ready", () => {
     const claim = claimWith(is("Registered", "True"));
     expect(isStillOrphan(claim, claim, [])).toBe(true);
     expect(isStillOrphan(claim, undefined, [])).toBe(false);

@@ -57,7 +57,7 @@ const input = (seed: number, count: number) =>
   schedulingInput({ pods: batch(seed, count), pools: [poolInput({}, TYPES)] });
 
 describe("planBatch", () => {
-  it("plans for pods beside others that fit nowhere as if they were alone", () => {
+  it("makes the same plan whether or not there are pods that fit nowhere", () => {
     const good = batch(3, 150);
     const lost = Array.from({ length: 400 }, (_, index) =>
       index % 2 === 0
@@ -74,7 +74,7 @@ describe("planBatch", () => {
     expect(beside.unschedulable[0]?.message).toContain("no instance type has enough resources");
   });
 
-  it("never costs more than the rules alone, and leaves nobody out", () => {
+  it("never costs more than the greedy rules, and places every pod", () => {
     for (let seed = 0; seed < 8; seed++) {
       const one = input(seed, 40);
       const [planned, byRules] = [planBatch(one, EAGER), solve(one)];
@@ -88,7 +88,7 @@ describe("planBatch", () => {
     }
   });
 
-  it("is what it would be, had the rules been asked to their end", () => {
+  it("makes the same plan as if the greedy rules had run to their end", () => {
     const settings = { ...DEFAULT_PLANNER, nodeMicroUsdPerHour: 1_000 };
     for (let seed = 0; seed < 2; seed++) {
       const one = input(seed, 200);
@@ -104,7 +104,7 @@ describe("planBatch", () => {
     }
   });
 
-  it("does not let nodes grow into the largest type when small ones are cheaper", () => {
+  it("does not let nodes grow into an expensive large type", () => {
     const pods = Array.from({ length: 30 }, (_, index) =>
       pod({ name: `p-${index}`, cpu: "1900m" }),
     );
@@ -117,7 +117,7 @@ describe("planBatch", () => {
     expect(priceMicroUsd(planned)).toBeLessThan(priceMicroUsd(solve(one)));
   });
 
-  it("keeps fewer nodes when what a node costs by itself outweighs the saving", () => {
+  it("keeps fewer nodes if the fixed cost of a node outweighs the saving", () => {
     const pods = Array.from({ length: 30 }, (_, index) =>
       pod({ name: `p-${index}`, cpu: "1900m" }),
     );
@@ -127,14 +127,14 @@ describe("planBatch", () => {
     expect(withoutRecord(planBatch(one, dear))).toEqual(solve(one));
   });
 
-  it("plans the same for the same pods in any order", () => {
+  it("makes the same plan for the same pods in any order", () => {
     const one = input(3, 60);
     const planned = planBatch(one, EAGER);
     const turned = planBatch({ ...one, pods: one.pods.toReversed() }, EAGER);
     expect(JSON.stringify(turned)).toBe(JSON.stringify(planned));
   });
 
-  it("costs no more than upstream's rules to the letter, which now and then undercut ours", () => {
+  it("costs no more than upstream's exact rules, which are sometimes cheaper than ours", () => {
     const labels = { app: "a" };
     const podAffinityTerm = {
       topologyKey: "topology.kubernetes.io/zone",
@@ -151,7 +151,7 @@ describe("planBatch", () => {
     expect(planBatch(one, DEFAULT_PLANNER).newClaims.length).toBe(1);
   });
 
-  it("does not undercut by a plan in which pods would wait, for it foresees no zone that others open", () => {
+  it("does not take a cheaper plan that keeps pods pending, as it cannot foresee zones", () => {
     const key = "topology.kubernetes.io/zone";
     const terms = ["zone-a", "zone-b"].map((zone) => ({
       matchExpressions: [{ key, operator: "In", values: [zone] }],
@@ -180,7 +180,7 @@ describe("planBatch", () => {
     expect(names.toSorted()).toEqual([["a"], ["b"], ["c-0"], ["c-1"]]);
   });
 
-  it("to the letter: of nodes with as many pods the one that got there last comes first", () => {
+  it("with upstream's exact rules, tries the last changed of nodes with equally many pods first", () => {
     const large = ["a", "b", "c", "d"].map((name) => pod({ name, cpu: "3500m" }));
     const pods = [...large, pod({ name: "e", cpu: "100m" })];
     const one = schedulingInput({ pods, pools: [poolInput({}, [instanceType({ cpu: 8 })])] });
@@ -191,7 +191,7 @@ describe("planBatch", () => {
     expect(names(toTheLetter as ReturnType<typeof solve>)).toEqual(["ab", "cde"]);
   });
 
-  it("to the letter: a zone that is behind others is not foreseen for pods that went there (seed 7630568)", () => {
+  it("with upstream's exact rules, leaves the zone of a planned node open in a spread (seed 7630568)", () => {
     const key = "topology.kubernetes.io/zone";
     const labels = { app: "web" };
     const rule = { maxSkew: 1, topologyKey: key, whenUnsatisfiable: "DoNotSchedule" as const };
@@ -208,7 +208,7 @@ describe("planBatch", () => {
     expect(toTheLetter?.unschedulable).toEqual([]);
   });
 
-  it("to the letter: a spread is tried in its emptiest zone only, so that others' nodes stay small (seed 7500291)", () => {
+  it("with upstream's exact rules, tries only the emptiest zone of a spread (seed 7500291)", () => {
     const small = instanceType({ cpu: 1, memoryGi: 8, zones: ["zone-a"] });
     const large = instanceType({ cpu: 4, zones: ["zone-c"], priceMicroUsd: 350_000 });
     const labels = { app: "b" };
@@ -245,7 +245,7 @@ describe("planBatch", () => {
     ]);
   });
 
-  it("gives the first of its kind a node with room for those that must be beside it (seed 7501913)", () => {
+  it("opens a node with room for all pods that must share its host (seed 7501913)", () => {
     const labels = { app: "d" };
     const labelSelector = { matchLabels: labels };
     const near = [{ topologyKey: "kubernetes.io/hostname", labelSelector }];
@@ -270,7 +270,7 @@ describe("planBatch", () => {
     expect(planned.newClaims.length).toBe(1);
   });
 
-  it("leaves a node the zones that its minValues need, even if the rules open none at all (seed 8400119)", () => {
+  it("keeps the zones that minValues needs open, where the rules find no node (seed 8400119)", () => {
     const labels = { app: "d" };
     const term = {
       topologyKey: "topology.kubernetes.io/zone",
@@ -295,7 +295,7 @@ describe("planBatch", () => {
     expect(planned.newClaims.map(({ instanceTypes }) => instanceTypes.length)).toEqual([3]);
   });
 
-  it("plans burstable types for no more than they give all the time", () => {
+  it("fills burstable types only to their CPU baseline", () => {
     const burstable = {
       ...instanceType({ name: "t", cpu: 2, memoryGi: 8, priceMicroUsd: 30_000 }),
       baseline: { cpu: 400 },
@@ -321,7 +321,7 @@ describe("planBatch", () => {
     expect(Math.max(...idle.map(({ pods }) => pods))).toBe(4);
   });
 
-  describe("of pods of which a small one would make a large node dear", () => {
+  describe("with small pods that would make a large node expensive", () => {
     const offered = (zone: string, priceMicroUsd: number) =>
       ({ zone, capacityType: "on-demand", priceMicroUsd, available: true }) as const;
     const large = instanceType({
@@ -341,30 +341,30 @@ describe("planBatch", () => {
     const names = ({ newClaims }: ReturnType<typeof solve>) =>
       newClaims.map((claim) => claim.pods.map(({ metadata }) => metadata.name));
 
-    it("gives the small ones a node, however few pods there are", () => {
+    it("gives the small pods a node of their own, even in a small batch", () => {
       expect(priceMicroUsd(solve(two))).toBe(1_000_000);
       const planned = planBatch(two, DEFAULT_PLANNER);
       expect(names(planned)).toEqual([["big"], ["s-0", "s-1"]]);
       expect(priceMicroUsd(planned)).toBe(130_000);
     });
 
-    it("but not where the cost of one more node eats what it saves", () => {
+    it("keeps one node if the fixed cost of another one exceeds the saving", () => {
       const dear = { ...DEFAULT_PLANNER, nodeMicroUsdPerHour: 900_000 };
       expect(names(planBatch(two, dear))).toEqual(names(solve(two)));
     });
 
-    it("nor by the rules alone", () => {
+    it("keeps one node if the planner is greedy", () => {
       expect(withoutRecord(planBatch(two, GREEDY_PLANNER))).toEqual(solve(two));
     });
 
-    it("nor on credits", () => {
+    it("keeps one node if the small type is burstable", () => {
       const burstable = { ...small, baseline: { cpu: 400 } };
       const one = schedulingInput({ pods, pools: [poolInput({}, [large, burstable])] });
       expect(names(planBatch(one, DEFAULT_PLANNER))).toEqual(names(solve(one)));
     });
   });
 
-  it("opens by price the cheapest node of pools that are as heavy, and none of a lighter one (seed 8400812)", () => {
+  it("opens the cheapest node among pools of equal weight, never of a lighter one (seed 8400812)", () => {
     const pools = [
       poolInput({ name: "dear", weight: 2 }, [instanceType({ cpu: 4, priceMicroUsd: 300_000 })]),
       poolInput({ name: "cheap", weight: 2 }, [instanceType({ cpu: 4, priceMicroUsd: 100_000 })]),
@@ -377,7 +377,7 @@ describe("planBatch", () => {
     expect(poolsOf(planBatch(one, DEFAULT_PLANNER))).toEqual(["cheap", "cheap"]);
   });
 
-  it("asks no more planned nodes by price in a step than a few of its pods may", () => {
+  it("bounds the number of planned nodes asked in one step, if it opens nodes by price", () => {
     const apart = {
       affinity: {
         podAntiAffinity: {
@@ -411,7 +411,7 @@ describe("planBatch", () => {
     expect(most).toBeLessThan(1_024 + 2 * 250);
   });
 
-  it("leaves small batches to the rules unless told otherwise", () => {
+  it("plans small batches by the greedy rules by default", () => {
     const one = input(5, 40);
     const { newClaims, ...rest } = withoutRecord(planBatch(one, DEFAULT_PLANNER));
     // `solve` does not set `fillsLast`; only the planner decides which nodes should fill last.
@@ -419,7 +419,7 @@ describe("planBatch", () => {
     expect({ newClaims: plain, ...rest }).toEqual(solve(one));
   });
 
-  it("is the rules alone when told to be greedy", () => {
+  it("plans by the greedy rules alone if set to greedy", () => {
     expect(withoutRecord(planBatch(input(5, 120), GREEDY_PLANNER))).toEqual(solve(input(5, 120)));
   });
 });

@@ -68,13 +68,13 @@ const TEMPLATES = { templates: [asks(1), asks(2), asks(4), asks(8)] };
 const withGpus = (name: string, count: number, more = {}) =>
   pod({ name, spec: { ...claimsOf(`template:gpus-${count}`), ...more } });
 
-describe("a pod with claims", () => {
-  it("is refused where Dynamic Resource Allocation is ignored", () => {
+describe("a pod with ResourceClaims", () => {
+  it("is refused if Dynamic Resource Allocation is ignored", () => {
     const input = schedulingInput({ pods: [withGpus("a", 1)], pools: [poolInput({}, TYPES)] });
     expect(solve(input).unschedulable[0]?.message).toContain("not yet supported by Karpenter");
   });
 
-  it("gets a node with the devices, read from the template of its claim", () => {
+  it("gets a node with the devices that its ResourceClaimTemplate requests", () => {
     const one = planned([withGpus("a", 1)], { facts: TEMPLATES });
     expect(one.nodes).toEqual(["gpu-small a"]);
     expect(one.claims[0]?.instanceTypes.map(({ name }) => name)).toEqual([
@@ -89,7 +89,7 @@ describe("a pod with claims", () => {
     ).toBeUndefined();
   });
 
-  it("shares a node until its devices are used up", () => {
+  it("shares a node with other pods until its devices are used up", () => {
     const pods = ["a", "b", "c"].map((name) => withGpus(name, 2));
     expect(planned(pods, { facts: TEMPLATES }).nodes).toEqual(["gpu-large a b", "gpu-large c"]);
     // Each pod alone would fit on a small node. On one large node, both have their devices.
@@ -98,7 +98,7 @@ describe("a pod with claims", () => {
     ]);
   });
 
-  it("is told which request failed, and how near the nearest devices are", () => {
+  it("is refused with the request that failed and the nearest devices", () => {
     const { why, rejected } = planned([withGpus("a", 8)], { facts: TEMPLATES });
     expect(why[0]).toContain(
       "no instance type can satisfy the allocation: on gpu-large: claim c0, request gpu wants 8 devices of class gpu: there is room for 4 among 4",
@@ -113,7 +113,7 @@ describe("a pod with claims", () => {
     );
   });
 
-  it("waits where its claim, template or class is missing", () => {
+  it("stays pending if its ResourceClaim, template or DeviceClass is missing", () => {
     expect(planned([withGpus("a", 1)]).why[0]).toContain(
       'resourceclaimtemplate "default/gpus-1" not found',
     );
@@ -125,7 +125,7 @@ describe("a pod with claims", () => {
     );
   });
 
-  it("is told why by its own claim, although a pod like it has one", () => {
+  it("is refused because of its own claim, even if an equal pod was placed", () => {
     const made = ["a", "b"].map((name) => {
       const owner = {
         apiVersion: "v1",
@@ -150,27 +150,27 @@ describe("a pod with claims", () => {
     expect(plan.why[0]).toContain("there is room for 0 among 1 (1 in use)");
   });
 
-  it("needs nothing where its claim is not to be generated", () => {
+  it("needs no device if its status names no ResourceClaim to generate", () => {
     const status = { phase: "Pending" as const, resourceClaimStatuses: [{ name: "c0" }] };
     const none = pod({ name: "a", spec: claimsOf("template:gone"), status });
     expect(planned([none]).nodes).toEqual(["plain a"]);
   });
 
-  it("leaves pods without claims as they are", () => {
+  it("shares a node with pods without claims", () => {
     expect(planned([pod({ name: "a" }), withGpus("b", 1)], { facts: TEMPLATES }).nodes.length).toBe(
       1,
     );
   });
 });
 
-describe("an extended resource that a DeviceClass serves", () => {
+describe("an extended resource of a DeviceClass", () => {
   const classes = [
     { ...GPU_CLASS, spec: { ...GPU_CLASS.spec, extendedResourceName: "test.com/gpu" } },
   ];
   const asking = (name: string, amount: string, resource = "test.com/gpu") =>
     pod({ name, requests: { [resource]: amount } });
 
-  it("is had from devices, and no longer asked of the machine", () => {
+  it("is allocated from devices, and is not requested from the instance type", () => {
     const plan = planned([asking("a", "2")], { facts: { classes } });
     expect(plan.nodes).toEqual(["gpu-large a"]);
     expect(plan.claims[0]?.requests["test.com/gpu"]).toBeUndefined();
@@ -179,12 +179,12 @@ describe("an extended resource that a DeviceClass serves", () => {
     expect(full.nodes.toSorted()).toEqual(["gpu-large a", "gpu-large b"]);
   });
 
-  it("has the name of its class, too", () => {
+  it("may also be requested by the name of the DeviceClass", () => {
     const own = asking("a", "1", "deviceclass.resource.kubernetes.io/gpu");
     expect(planned([own]).nodes).toEqual(["gpu-small a"]);
   });
 
-  it("is left to the device plugin where machines have it themselves", () => {
+  it("is left to the device plugin if an instance type has the resource itself", () => {
     const plugin = { ...PLAIN, name: "plugin", capacity: { ...PLAIN.capacity, "test.com/gpu": 1 } };
     const plan = planned([asking("a", "1")], { facts: { classes }, types: [...TYPES, plugin] });
     expect(plan.nodes).toEqual(["plugin a"]);
@@ -192,8 +192,8 @@ describe("an extended resource that a DeviceClass serves", () => {
   });
 });
 
-describe("equal selectors on types with devices of equal names", () => {
-  it("are answered for each type (upstream mixes them up)", () => {
+describe("equal selectors on instance types with devices of equal names", () => {
+  it("are evaluated for each instance type (upstream mixes them up)", () => {
     const model = (string: string) =>
       templates(gpus(1, () => ({ attributes: { model: { string } } })));
     const types = [type("a", 1, model("A100")), type("h", 2, model("H100"))];
@@ -203,11 +203,11 @@ describe("equal selectors on types with devices of equal names", () => {
   });
 });
 
-describe("a claim of several pods", () => {
+describe("a ResourceClaim of several pods", () => {
   const facts = { claims: [resourceClaim("shared")] };
   const uses = (name: string, more = {}) => pod({ name, spec: { ...claimsOf("shared"), ...more } });
 
-  it("brings them to one node, also if it is planned for them only now", () => {
+  it("brings its pods to one node, also if the node is only planned", () => {
     expect(planned([uses("a"), uses("b")], { facts }).nodes).toEqual(["gpu-small a b"]);
     const large = (name: string) => pod({ name, cpu: "12", spec: claimsOf("shared") });
     expect(planned([large("a"), large("b")], { facts }).nodes).toEqual(["gpu-small a"]);
@@ -218,7 +218,7 @@ describe("a claim of several pods", () => {
     expect(planned([twice], { facts, types: [SMALL] }).nodes).toEqual(["gpu-small a"]);
   });
 
-  it("with devices of a network may be used from several nodes that reach them", () => {
+  it("with network devices may be used from several nodes that reach them", () => {
     const slices = [slice("net", gpus(1), { nodeSelector: inZones("zone-b") })];
     const pods = ["a", "b"].map((name) => pod({ name, cpu: "12", spec: claimsOf("shared") }));
     const plan = planned(pods, { facts: { ...facts, slices }, types: [PLAIN] });
@@ -240,8 +240,8 @@ const zonesOf = ({
   requirements: readonly { key: string; values?: readonly string[] }[];
 }) => requirements.find(({ key }) => key === ZONE)?.values;
 
-describe("devices that only some nodes reach", () => {
-  it("narrow the node to one of their terms", () => {
+describe("devices of a ResourceSlice with a nodeSelector", () => {
+  it("restrict the new node to one term of the nodeSelector", () => {
     const slices = [slice("net", gpus(1), { nodeSelector: inZones("zone-b", "zone-c") })];
     const plan = planned([withGpus("a", 1)], { facts: { ...TEMPLATES, slices }, types: [PLAIN] });
     expect(plan.claims.map(zonesOf)).toEqual([["zone-b"]]);
@@ -250,7 +250,7 @@ describe("devices that only some nodes reach", () => {
     expect(other.claims.map(zonesOf)).toEqual([["zone-c"]]);
   });
 
-  it("are taken once", () => {
+  it("are allocated only once", () => {
     const slices = [slice("net", gpus(2))];
     const pods = ["a", "b", "c"].map((name) => withGpus(name, 1, {}));
     const plan = planned(pods, { facts: { ...TEMPLATES, slices }, types: [PLAIN] });
@@ -258,7 +258,7 @@ describe("devices that only some nodes reach", () => {
     expect(plan.why).toHaveLength(1);
   });
 
-  it("of one type in one zone and another type elsewhere keep the cheaper of both", () => {
+  it("on the network in one zone, and on another type elsewhere, allow the cheaper choice", () => {
     const model = (string: string): Partial<Device> => ({ attributes: { model: { string } } });
     const slices = [
       slice(
@@ -277,7 +277,7 @@ describe("devices that only some nodes reach", () => {
   });
 });
 
-describe("allocated claims", () => {
+describe("allocated ResourceClaims", () => {
   const allocated = (
     name: string,
     reservedFor: readonly string[],
@@ -296,7 +296,7 @@ describe("allocated claims", () => {
     });
   const slices = [slice("net", gpus(1))];
 
-  it("bring the pod where they can be used", () => {
+  it("restrict the pod to nodes that can use the allocation", () => {
     const facts = { slices, claims: [allocated("mine", ["other"], inZones("zone-c"))] };
     const plan = planned([pod({ name: "a", spec: claimsOf("mine") })], { facts, types: [PLAIN] });
     expect(plan.claims.map(zonesOf)).toEqual([["zone-c"]]);
@@ -313,7 +313,7 @@ describe("allocated claims", () => {
     expect(refused.why[0]).toContain("cannot be used from nodes of this pool");
   });
 
-  it("wait as kube-scheduler lets them, if the claim is leaving, full or another pod's", () => {
+  it("keep a pod pending if they are being deleted, fully reserved or made for another pod", () => {
     const named = pod({ name: "b", spec: claimsOf("mine") });
     const why = (claim: ResourceClaim, one = named) =>
       planned([one], { facts: { slices, claims: [claim] }, types: [PLAIN] }).why[0];
@@ -338,7 +338,7 @@ describe("allocated claims", () => {
     expect(why(leaving, moving)).toBeUndefined();
   });
 
-  it("keep their devices, unless all their pods leave", () => {
+  it("keep their devices, unless all pods that use them are moved", () => {
     const leaving = pod({ name: "a", nodeName: "old", spec: claimsOf("mine") });
     const facts = (...reserved: readonly string[]) => ({
       slices,
@@ -374,7 +374,7 @@ describe("existing nodes", () => {
   };
   const local = (count: number) => slice("n1", gpus(count), { nodeName: "n1" });
 
-  it("have what their drivers published, once they are initialized", () => {
+  it("have the devices that their drivers published, once they are initialized", () => {
     const nodes = [view("initialized")];
     const pods = [withGpus("a", 1)];
     expect(planned(pods, { facts: { ...TEMPLATES, slices: [local(1)] }, nodes }).existing).toEqual([
@@ -390,7 +390,7 @@ describe("existing nodes", () => {
     expect([plan.existing, plan.nodes]).toEqual([["n1 a"], ["gpu-small b"]]);
   });
 
-  it("have what their type will publish until then, but for drivers that have published", () => {
+  it("have the devices of their instance type until they are initialized or the driver publishes", () => {
     const nodes = [view("registered")];
     const pods = [withGpus("a", 4)];
     expect(planned(pods, { facts: TEMPLATES, nodes }).existing).toEqual(["n1 a"]);
@@ -399,7 +399,7 @@ describe("existing nodes", () => {
     );
   });
 
-  it("that are not initialized, or gone, offer others none of the slices that they own", () => {
+  it("that are not initialized or do not exist offer no devices of ResourceSlices that they own", () => {
     const asked = (state: "initialized" | "registered", owner: string) => {
       const slices = [slice("net", gpus(1), { owner })];
       const facts = { ...TEMPLATES, slices };
@@ -412,7 +412,7 @@ describe("existing nodes", () => {
     expect(asked("initialized", "n2")).toEqual([]);
   });
 
-  it("keep the devices of pods that an earlier plan of the pass put there", () => {
+  it("keep devices for pods that an earlier plan of the pass placed there", () => {
     const facts = { ...TEMPLATES, slices: [local(2)] };
     const bound = {
       ...withGpus("first", 1),
@@ -423,7 +423,7 @@ describe("existing nodes", () => {
     expect(planned([withGpus("a", 2)], { facts, nodes }).existing).toEqual([]);
   });
 
-  it("keep what a pod may have whose devices cannot all be found there", () => {
+  it("keep devices for a pod there, even if not all of its devices can be found", () => {
     // The status of the claim does not show the allocation yet, and one of the claim's two devices was withdrawn.
     const two = deviceClaim(
       {},
@@ -455,7 +455,7 @@ describe("existing nodes", () => {
     expect([existing, nodes]).toEqual([[], []]);
   });
 
-  it("keep a claim of this pass: its other pods come here, too (upstream forgets it)", () => {
+  it("keep the pods of one ResourceClaim together within a pass (upstream does not)", () => {
     const facts = { claims: [resourceClaim("shared")], slices: [local(1)] };
     const pods = ["a", "b"].map((name) => pod({ name, cpu: "3", spec: claimsOf("shared") }));
     const plan = planned(pods, { facts, nodes: [view("initialized")] });

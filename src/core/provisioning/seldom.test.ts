@@ -63,7 +63,7 @@ describe("topology", () => {
     poolInput({ name: "g", taints: gpu }, [instanceType({ name: "g", zones: ["zone-c"] })]),
   ];
 
-  it("counts for minDomains the zones that the node policies let it see", () => {
+  it("counts for minDomains only the zones that nodeTaintsPolicy and nodeAffinityPolicy include", () => {
     // With taints honoured, only two zones count. That is fewer than minDomains, so each zone may have only one pod.
     const three = spread({ minDomains: 3, nodeTaintsPolicy: "Honor" });
     expect(placed({ pods: pods(3, three), pools })).toEqual([
@@ -88,7 +88,7 @@ describe("topology", () => {
     expect(placed({ pods: pods(2, pinned), pools })).toEqual(["a/zone-a: pod-0", "left: pod-1"]);
   });
 
-  it("keeps one count for each minDomains and each selector, even if all else is equal", () => {
+  it("keeps separate topology spread counts for each minDomains and each node selector", () => {
     const at = (name: string, minDomains: number) => pod({ ...spread({ minDomains }), name });
     expect(placed({ pods: [at("a", 9), at("b", 1), at("c", 1)] })).toEqual([
       "default/zone-a: a",
@@ -103,7 +103,7 @@ describe("topology", () => {
     ).toEqual(["arm/zone-a: y", "default/zone-a: x"]);
   });
 
-  it("keeps pods of other namespaces away from those whose anti-affinity names theirs", () => {
+  it("keeps pods out of zones with an anti-affinity that selects their namespace", () => {
     const away = (extra: object) => ({
       affinity: {
         podAntiAffinity: required([{ topologyKey: ZONE, labelSelector: WEB, ...extra }]),
@@ -132,7 +132,7 @@ describe("topology", () => {
     ]);
   });
 
-  it("reads label keys of affinity terms too, against pods that run", () => {
+  it("applies matchLabelKeys and mismatchLabelKeys of pod affinity to running pods", () => {
     const near = (keys: object) => ({
       affinity: {
         podAffinity: required([{ topologyKey: ZONE, labelSelector: WEB, ...keys }]),
@@ -155,14 +155,14 @@ describe("topology", () => {
 });
 
 describe("nodes that are there", () => {
-  it("with PreferNoSchedule come after a new node, and before none at all", () => {
+  it("with a PreferNoSchedule taint are used only if no new node can be launched", () => {
     const taints = [{ key: "k", effect: "PreferNoSchedule" as const }];
     const nodes = [nodeView({ node: { name: "n", taints } })];
     expect(placed({ pods: [pod()], nodes })).toEqual(["default/?: pod"]);
     expect(placed({ pods: [pod()], nodes, pools: [] })).toEqual(["n: pod"]);
   });
 
-  it("hold the host ports of their pods, by address and protocol", () => {
+  it("reserve the host ports of their pods, by address and protocol", () => {
     const ports = (port: object) => ({
       containers: [
         { name: "c", image: "x", ports: [{ containerPort: 80, hostPort: 80, ...port }] },
@@ -180,7 +180,7 @@ describe("nodes that are there", () => {
     expect(at({ hostIP: "10.0.0.1", protocol: "UDP" })).toEqual(["n: pod"]);
   });
 
-  it("that joined but are not ready to work are planned without their startup taints", () => {
+  it("that are registered but not initialized are planned without their startup taints", () => {
     const startupTaints = [{ key: "cni", effect: "NoSchedule" as const }];
     const labels = { "karpenter.sh/registered": "true", "karpenter.sh/nodepool": "default" };
     const taints = [
@@ -195,7 +195,7 @@ describe("nodes that are there", () => {
     expect(placed({ pods: [pod()], nodes: [working] })).toEqual(["default/?: pod"]);
   });
 
-  it("are compared with bounds as numbers, and a label that is no number is outside", () => {
+  it("are compared with Gt as numbers; a label that is not a number does not match", () => {
     const above = (bound: string) => ({
       affinity: {
         nodeAffinity: {
@@ -217,7 +217,7 @@ describe("nodes that are there", () => {
 });
 
 describe("daemons", () => {
-  it("that may run by any of several terms are counted alike on each type, in each pool", () => {
+  it("with several required node affinity terms are counted on each type that one term matches", () => {
     const term = (arch: string) => ({
       matchExpressions: [{ key: ARCH, operator: "In" as const, values: [arch] }],
     });
@@ -269,7 +269,7 @@ describe("reserved capacity", () => {
     return `${names} ${first?.cheapest.capacityType} ${first?.minValuesRelaxed}`;
   };
 
-  it("is left alone when it has too few kinds of machines for minValues", () => {
+  it("is not used if too few reserved instance types would remain for minValues", () => {
     expect(claim(1)).toBe("kept reserved false");
     expect(claim(2)).toBe("x y spot false");
     // The pool allows two capacity types, but this instance type is only sold as reserved. So a claim never has both.
@@ -285,7 +285,7 @@ describe("reserved capacity", () => {
     expect(claim(3, types, SCHEDULING_OPTIONS, key)).toBe("undefined undefined undefined");
   });
 
-  it("is kept by the pods that have it when a further one would leave too few kinds for minValues", () => {
+  it("takes no further pod that would leave too few reserved types for minValues", () => {
     const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 2 }];
     const unit = (id: string) => ({
       ...reserved,
@@ -312,8 +312,8 @@ describe("reserved capacity", () => {
   });
 });
 
-describe("overlays", () => {
-  it("with bounds change the types within them, and keep what an offering brings itself", () => {
+describe("NodeOverlays", () => {
+  it("with numeric bounds change the matching types and keep the capacity of each offering", () => {
     const offering = { zone: "zone-a", capacityType: "on-demand" as const, available: true };
     const types = [2, 4].map((cpu) =>
       instanceType({
@@ -347,8 +347,8 @@ describe("overlays", () => {
   });
 });
 
-describe("a pod of its own", () => {
-  it("asks for what it says as a whole, and its overhead beside", () => {
+describe("the requests of a pod", () => {
+  it("are its pod-level requests plus its overhead", () => {
     const types = [2, 4].map((cpu) => instanceType({ cpu }));
     const spec = {
       containers: [{ name: "c", resources: { requests: { cpu: "1", memory: "1Gi" } } }],
@@ -362,7 +362,7 @@ describe("a pod of its own", () => {
     expect(claim?.cheapest.instanceType).toBe("m-4x");
   });
 
-  it("whose resize its node cannot do takes what it has, not what it asks for", () => {
+  it("count as what is allocated while a resize is infeasible on its node", () => {
     const running = (reason: string) =>
       pod({
         name: "big",
@@ -409,7 +409,7 @@ describe("volumes", () => {
     volumes: names.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
   });
 
-  it("go where all of them can be, also when the first alternative has no capacity", () => {
+  it("restrict the pod to zones that all can be in, also if the first zone has no capacity", () => {
     expect(placed({ pods: [pod({ spec: using("ab", "bc") })], volumes })).toEqual([
       "default/zone-b: pod",
     ]);
@@ -420,7 +420,7 @@ describe("volumes", () => {
     expect(placed({ pods: [pod({ spec: using("ab") })], volumes, pools })).toEqual(["left: pod"]);
   });
 
-  it("made with the pod take slots of new nodes too, one for each pod", () => {
+  it("that are ephemeral use attachment slots of new nodes, for each pod", () => {
     const slots = { "attachable-volumes-csi-disk.csi": 2 };
     const pools = [poolInput({}, [instanceType({ capacity: slots })])];
     const volumeClaimTemplate = { spec: { storageClassName: "ab" } };
@@ -433,7 +433,7 @@ describe("volumes", () => {
 });
 
 describe("a batch", () => {
-  it("favours what is important where limits of several pools bound it, without evicting sizes", () => {
+  it("places pods of high priority first under limits of several pools, then the largest others", () => {
     const pools = ["a", "b"].map((name) => poolInput({ name, limits: { nodes: 1 } }));
     const vital = pods(2, { name: "vital", cpu: "1", spec: { priority: 9 } });
     const big = pods(2, { name: "big", cpu: "15500m" });
@@ -443,7 +443,7 @@ describe("a batch", () => {
     expect(left).toEqual(["left: big-1"]);
   });
 
-  it("keeps spare minValues by best effort on each node it opens", () => {
+  it("relaxes minValues under BestEffort on each new node", () => {
     const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 3 }];
     const options = { ...SCHEDULING_OPTIONS, minValuesPolicy: "BestEffort" as const };
     const result = solve(
@@ -456,7 +456,7 @@ describe("a batch", () => {
     expect(result.newClaims.map((one) => one.minValuesRelaxed)).toEqual([true, true]);
   });
 
-  it("lowers by best effort the minValues that fall short, and to what there is", () => {
+  it("lowers under BestEffort only the minValues that are not met, to the number available", () => {
     const family = "test.sh/family";
     const requirements = [
       { key: TYPE, operator: "Exists" as const, minValues: 4 },
@@ -473,7 +473,7 @@ describe("a batch", () => {
     expect([minValues(TYPE), minValues(family)]).toEqual([3, 1]);
   });
 
-  it("opens another node rather than lower minValues of one that has pods", () => {
+  it("opens another node rather than lower minValues of a planned node under BestEffort", () => {
     const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 3 }];
     const options = { ...SCHEDULING_OPTIONS, minValuesPolicy: "BestEffort" as const };
     const pools = [poolInput({ requirements })];
@@ -482,7 +482,7 @@ describe("a batch", () => {
     expect(newClaims.map((one) => one.instanceTypes.length)).toEqual([3, 3]);
   });
 
-  it("spreads over hosts with a skew that counts pods which run", () => {
+  it("counts running pods in a topology spread over hosts with maxSkew 2", () => {
     const rule = spread({ topologyKey: HOSTNAME, maxSkew: 2 });
     const nodes = [
       nodeView({

@@ -77,12 +77,12 @@ describe("solve", () => {
     ]);
   });
 
-  it("prefers a node that exists, initialized ones first", () => {
+  it("prefers an existing node to a new one, the first by name of equals", () => {
     const nodes = [nodeView({ node: { name: "b" } }), nodeView({ node: { name: "a" } })];
     expect(plan({ pods: [pod()], nodes })).toEqual(["a <- pod"]);
   });
 
-  it("does not place pods on nodes that are leaving", () => {
+  it("does not place pods on nodes that are being deleted", () => {
     const nodes = [nodeView({ deleting: true })];
     expect(plan({ pods: [pod()], nodes })).toEqual(["default: pod | any zone | m-2x"]);
   });
@@ -103,7 +103,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("of pools that are as heavy takes a NodePool before a Provisioner, and the later name first", () => {
+  it("prefers a NodePool to a Provisioner of equal weight, and the later name among NodePools", () => {
     const old = poolInput({ name: "z", generation: "alpha" });
     const [a, b] = ["a", "b"].map((name) => poolInput({ name }));
     const poolOf = (...pools: readonly (typeof old | undefined)[]) =>
@@ -122,7 +122,7 @@ describe("solve", () => {
     expect(result.newClaims[0]?.requests).toEqual({ cpu: 3_000, memory: 2 ** 28, pods: 2 });
   });
 
-  it("keeps to nodeSelector and takes the first required term that can be had", () => {
+  it("keeps to the required node affinity and takes the first term that a pool can meet", () => {
     const spec = {
       affinity: {
         nodeAffinity: {
@@ -138,7 +138,7 @@ describe("solve", () => {
     expect(plan({ pods: [pod({ spec })] })).toEqual(["default: pod | zone-c | m-2x"]);
   });
 
-  it("gives a preferred term up when nothing satisfies it", () => {
+  it("drops a preferred node affinity term that no node can meet", () => {
     const spec = {
       affinity: {
         nodeAffinity: {
@@ -156,7 +156,7 @@ describe("solve", () => {
     expect(plan({ pods: [pod({ spec })] })).toEqual(["default: pod | any zone | m-2x"]);
   });
 
-  it("comes back to a required term that only a preference kept the pod from", () => {
+  it("returns to the first required term after it drops the preference that blocked it", () => {
     const inZone = (zone: string) => ({
       matchExpressions: [{ key: ZONE, operator: "In" as const, values: [zone] }],
     });
@@ -177,7 +177,7 @@ describe("solve", () => {
     expect(plan({ pods: [pod({ spec })] })).toEqual(["default: pod | zone-a | m-2x"]);
   });
 
-  it("gives up what is preferred of a node before it tolerates PreferNoSchedule", () => {
+  it("drops a preferred node affinity before it tolerates a PreferNoSchedule taint", () => {
     const taints = [{ key: "k", effect: "PreferNoSchedule" as const }];
     const pools = [
       poolInput({ name: "avoided", weight: 10, taints }),
@@ -193,7 +193,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("tolerates PreferNoSchedule only when nothing else is left", () => {
+  it("tolerates a PreferNoSchedule taint only if no pool without it is left", () => {
     const tainted = {
       name: "tainted",
       weight: 5,
@@ -215,7 +215,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("begins with the cheapest of the domains that are equally empty", () => {
+  it("starts a topology spread with the cheapest of the equally empty domains", () => {
     const CAPACITY_TYPE = "karpenter.sh/capacity-type";
     const types = (lists: SchedulingResult) =>
       lists.newClaims.map(({ cheapest }) => cheapest.capacityType);
@@ -227,7 +227,7 @@ describe("solve", () => {
     expect(types(solve(schedulingInput({ pods: one })))).toEqual(["spot"]);
   });
 
-  it("counts running pods in the spread", () => {
+  it("counts running pods in a topology spread", () => {
     const running = pods(2, { name: "old", nodeName: "n", labels: { app: "web" } });
     const nodes = [nodeView({ node: { name: "n", capacity: { pods: "2" } }, pods: running })];
     expect(plan({ pods: pods(2, spread(ZONE)), nodes })).toEqual([
@@ -236,7 +236,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("puts one pod of a host spread on each node", () => {
+  it("puts one pod of a spread over hosts on each node", () => {
     expect(plan({ pods: pods(3, spread(HOSTNAME)) })).toHaveLength(3);
   });
 
@@ -246,7 +246,7 @@ describe("solve", () => {
     expect(plan(input)).toEqual(["default: pod-0 | zone-b | m-2x"]);
   });
 
-  it("keeps pods with host anti-affinity apart and the others out of their way", () => {
+  it("puts pods with host anti-affinity to each other on separate nodes", () => {
     const alone = pods(2, {
       name: "alone",
       labels: { app: "db" },
@@ -258,7 +258,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("keeps away from a running pod whose anti-affinity means this one", () => {
+  it("avoids a node with a running pod whose anti-affinity selects the pending pod", () => {
     const guard = pod({ name: "guard", nodeName: "n", spec: antiAffinity(HOSTNAME, "web") });
     const nodes = [nodeView({ node: { name: "n" }, pods: [guard] })];
     expect(plan({ pods: [pod({ labels: { app: "web" } })], nodes })).toEqual([
@@ -277,13 +277,13 @@ describe("solve", () => {
     expect(lines[3]).toContain("unsatisfiable topology constraint for pod anti-affinity");
   });
 
-  it("brings pods with affinity to one zone", () => {
+  it("puts pods with zonal pod affinity to each other into one zone", () => {
     const together = pods(3, { labels: { app: "db" }, cpu: "10", spec: affinity(ZONE, "db") });
     const lines = plan({ pods: together });
     expect(lines.map((line) => line.split(" | ")[1])).toEqual(["zone-a", "zone-a", "zone-a"]);
   });
 
-  it("follows a pod that was placed later in the queue", () => {
+  it("places a pod with pod affinity after its target, even if the target comes later in the queue", () => {
     const leader = pod({
       name: "leader",
       labels: { app: "db" },
@@ -295,7 +295,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("does not put two pods with one host port on a node", () => {
+  it("does not put two pods with the same host port on one node", () => {
     const ports = [{ name: "main", ports: [{ containerPort: 80, hostPort: 80 }] }];
     const both = pods(2, { spec: { containers: ports } });
     expect(plan({ pods: both })).toHaveLength(2);
@@ -303,7 +303,7 @@ describe("solve", () => {
     expect(plan({ pods: both, nodes: [nodeView()] })).toContain("node <- pod-0");
   });
 
-  it("keeps ports that daemons will hold free of other pods", () => {
+  it("keeps the host ports of DaemonSet pods free of other pods", () => {
     const containers = [{ name: "main", ports: [{ containerPort: 80, hostPort: 80 }] }];
     const daemon = pod({
       name: "proxy",
@@ -321,7 +321,7 @@ describe("solve", () => {
     expect(left.join()).not.toContain("node <- pod");
   });
 
-  it("keeps room on a node for daemons that do not run there yet", () => {
+  it("keeps room on an existing node for DaemonSet pods that do not run there yet", () => {
     const daemon = pod({ name: "agent", cpu: "2", owner: { kind: "DaemonSet", name: "agent" } });
     const nodes = [nodeView()];
     const pods = [pod({ cpu: "3" })];
@@ -333,7 +333,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("gives no extra room if the daemons of a node request more than expected", () => {
+  it("keeps no room for daemons if those on the node request more than the DaemonSet does", () => {
     const owner = { kind: "DaemonSet", name: "agent" };
     const there = pod({ name: "agent-1", cpu: "3", nodeName: "node", owner });
     const daemonPods = [pod({ name: "agent", cpu: "1", owner })];
@@ -344,7 +344,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("does not count memory that huge pages hold", () => {
+  it("does not count memory reserved for huge pages as allocatable", () => {
     const types = [
       instanceType({ name: "huge", capacity: { "hugepages-2Mi": 14 * 2 ** 30 } }),
       instanceType({ name: "plain", cpu: 8 }),
@@ -355,7 +355,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("launches only what has an offering, and says so when nothing has", () => {
+  it("launches only types with an available offering, and tells the pod if there is none", () => {
     const types = [
       instanceType({ cpu: 2, offerings: [] }),
       instanceType({
@@ -374,7 +374,7 @@ describe("solve", () => {
     );
   });
 
-  it("stays within a pool's limits, nodes included", () => {
+  it("keeps new nodes within the cpu and node limits of a NodePool", () => {
     const big = pods(3, { cpu: "15", memory: "1Gi" });
     const lines = plan({ pods: big, pools: [poolInput({ limits: { nodes: 2 } })] });
     expect(lines.slice(0, 2)).toEqual([
@@ -388,7 +388,7 @@ describe("solve", () => {
     );
   });
 
-  it("counts against a pool's limits what its nodes have already", () => {
+  it("counts existing usage against the limits of a NodePool", () => {
     const limited = (usage: object) => ({
       ...poolInput({ limits: { cpu: 8_000, nodes: 2 } }),
       usage: { ...usage },
@@ -403,7 +403,7 @@ describe("solve", () => {
     expect(typesFor({ cpu: 7_000, nodes: 1 })).toEqual(undefined);
   });
 
-  it("S0-26: names the provisioner whose limits are used up", () => {
+  it("S0-26: names the Provisioner whose limits leave no instance type", () => {
     const pools = [
       poolInput({ name: "custom", generation: "alpha", limits: { cpu: 1_000 }, weight: 0 }),
     ];
@@ -413,7 +413,7 @@ describe("solve", () => {
     );
   });
 
-  it("counts what limits exclude among all types, in v1 among those that the pool may use", () => {
+  it("counts types excluded by limits among all types, in v1 among those that the pool may use", () => {
     const types = [1, 2, 4, 8].map((cpu) => instanceType({ cpu }));
     const limits = { cpu: 2_000 };
     const requirements = [
@@ -435,7 +435,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("keeps minValues, or relaxes them when told to", () => {
+  it("refuses a pod if minValues is not met, or relaxes minValues under BestEffort", () => {
     const requirements = [
       { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 3 },
     ];
@@ -447,7 +447,7 @@ describe("solve", () => {
     expect(relaxed?.instanceTypes.map((type) => type.name)).toEqual(["m-8x", "m-16x"]);
   });
 
-  it("cuts the candidates to the cheapest without losing minValues", () => {
+  it("keeps the cheapest instance types that still meet minValues", () => {
     const types = [1, 2, 3, 4].map((cpu) =>
       instanceType({ cpu, labels: { family: [cpu === 4 ? "rare" : "plain"] } }),
     );
@@ -458,7 +458,7 @@ describe("solve", () => {
     expect(claim?.instanceTypes.map((type) => type.name)).toEqual(["m-1x", "m-4x"]);
   });
 
-  it("takes volumes to their zone and refuses pods whose claims are broken", () => {
+  it("places a pod in the zone of its volume, and refuses a pod whose PersistentVolumeClaim is missing", () => {
     const volumes = {
       claims: [
         {
@@ -558,7 +558,7 @@ describe("solve", () => {
       return { ...Object.fromEntries([...counts].sort()), pending: unschedulable.length };
     };
 
-    it("leaves these zones to their pods, if a spread allows no other way", () => {
+    it("leaves these zones to the pods with the volumes, if a topology spread requires it", () => {
       const { spec } = spread(ZONE, { app: "web" }, { minDomains: 3 });
       const bound = ["zone-a", "zone-b", "zone-a"];
       const [all, pending] = [{ "zone-a": 2, "zone-b": 2, "zone-c": 1 }, 0];
@@ -566,7 +566,7 @@ describe("solve", () => {
       expect(zonesOf(spec, bound, 1)).toEqual({ ...all, "zone-b": 1, pending });
     });
 
-    it("leaves these zones to their pods, if pods must be apart", () => {
+    it("leaves these zones to the pods with the volumes, if zonal anti-affinity requires it", () => {
       const spec = antiAffinity(ZONE, "web");
       const each = { "zone-a": 1, "zone-b": 1, "zone-c": 1 };
       expect(zonesOf(spec, ["zone-a"], 2)).toEqual({ ...each, pending: 0 });
@@ -601,7 +601,7 @@ describe("solve", () => {
     });
   });
 
-  it("says for each pool what fell by what", () => {
+  it("counts in a refusal, for each pool, the types that are too small", () => {
     const [refused] = solve(schedulingInput({ pods: [pod({ cpu: "500" })] })).unschedulable;
     expect(refused?.message).toBe(
       'incompatible with nodepool "default", daemonset overhead={}, no instance type has enough ' +
@@ -619,7 +619,7 @@ describe("solve", () => {
     );
   });
 
-  it("names the pools whose own requirements leave no type, whatever the pod", () => {
+  it("reports pools whose own requirements leave no instance type", () => {
     const requirements = [
       { key: "node.kubernetes.io/instance-type", operator: "In" as const, values: ["no-such"] },
     ];
@@ -630,7 +630,7 @@ describe("solve", () => {
     expect(told({ pods: [pod()], pools: [poolInput({ name: "good" })] })).toBeUndefined();
   });
 
-  it("names the pools whose types are too few for their own minValues, unless those may be lowered", () => {
+  it("reports pools with too few types for their minValues, unless minValues may be relaxed", () => {
     const requirements = [
       { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 50 },
     ];
@@ -647,30 +647,30 @@ describe("solve", () => {
     expect(told("BestEffort")).toBeUndefined();
   });
 
-  it("says so when there is no pool at all", () => {
+  it("refuses a pod with a message if there is no pool at all", () => {
     expect(plan({ pods: [pod()], pools: [] })).toEqual([
       "pod: nodepool requirements filtered out all available instance types",
     ]);
   });
 
-  describe("when there is not room for all", () => {
+  describe("when there is not room for all pods", () => {
     const important = pod({ name: "vital", cpu: "1", spec: { priority: 1_000 } });
     const others = pods(2, { cpu: "2" });
 
-    it("places the important pods of a batch that a pool's limits bound", () => {
+    it("places pods of higher priority first if pool limits leave too little room", () => {
       const pools = [poolInput({ limits: { cpu: 4_000 } })];
       expect(plan({ pods: [...others, important], pools })[0]).toContain("vital");
       const equal = pod({ name: "vital", cpu: "1" });
       expect(plan({ pods: [...others, equal], pools })[0]).not.toContain("vital");
     });
 
-    it("gives them the room on nodes when nothing can be launched", () => {
+    it("gives room on existing nodes to pods of higher priority if no node can be launched", () => {
       const nodes = [nodeView({ node: { name: "n" } })];
       const lines = plan({ pods: [...others, important], pools: [], nodes });
       expect(lines[0]).toBe("n <- vital pod-0");
     });
 
-    it("looks at the most important of those that are left, not at the least", () => {
+    it("places the pod of the highest priority among those that are left", () => {
       const of = (name: string, cpu: string, priority: number) =>
         pod({ name, cpu, spec: { priority } });
       const batch = [of("middling", "7", 5), of("low", "6500m", 1), of("vital", "6", 10)];
@@ -678,7 +678,7 @@ describe("solve", () => {
       expect(plan({ pods: batch, pools })[0]).toContain("vital");
     });
 
-    it("keeps the order by size for pods that no room would help", () => {
+    it("keeps the order by size if a pod of high priority fits nowhere anyway", () => {
       const huge = pod({ name: "huge", cpu: "99", spec: { priority: 1_000 } });
       const pools = [poolInput({ limits: { cpu: 64_000 } })];
       const [first] = plan({ pods: [important, ...others, huge], pools });
@@ -692,7 +692,7 @@ describe("solve", () => {
     });
   });
 
-  describe("with reservations", () => {
+  describe("with capacity reservations", () => {
     const reserved = (id: string, count: number) => ({
       zone: "zone-a",
       capacityType: "reserved" as const,
@@ -716,7 +716,7 @@ describe("solve", () => {
       });
     const three = pods(3, { cpu: "1500m" });
 
-    it("uses each unit once, then buys", () => {
+    it("uses each reserved unit once, then buys on-demand", () => {
       const pools = [poolInput({}, types(2))];
       expect(claims(solve(schedulingInput({ pods: three, pools })))).toEqual([
         "m-2x reserved cr-1",
@@ -725,7 +725,7 @@ describe("solve", () => {
       ]);
     });
 
-    it("leaves pods for a later pass in strict mode, and says why", () => {
+    it("defers a pod in strict mode if the reservation is used up, and says why", () => {
       const options = { ...SCHEDULING_OPTIONS, reservedCapacity: "strict" as const };
       const pools = [poolInput({ weight: 1 }, types(2)), poolInput({ name: "other" })];
       const result = solve(schedulingInput({ pods: three, pools, options }));
@@ -736,13 +736,13 @@ describe("solve", () => {
       expect(result.unschedulable[0]?.message).toContain("but could not be reserved");
     });
 
-    it("counts a reservation over all pools, by the least that any of them knows of it", () => {
+    it("counts a reservation once for all pools, with the lowest count that a pool reports", () => {
       const pools = [poolInput({ name: "a" }, types(3)), poolInput({ name: "b" }, types(1))];
       const found = claims(solve(schedulingInput({ pods: three, pools })));
       expect(found.filter((one) => one.includes("cr-1"))).toHaveLength(1);
     });
 
-    it("does not grow out of a reservation", () => {
+    it("does not add pods that would make a node outgrow its reservation", () => {
       const pools = [poolInput({}, types(1))];
       const small = pods(5, { cpu: "1" });
       const result = solve(schedulingInput({ pods: small, pools }));
@@ -750,7 +750,7 @@ describe("solve", () => {
       expect(claims(result)[0]).toBe("m-2x reserved cr-1");
     });
 
-    it("does not count on one that is used up, nor give a pod that names one anything else", () => {
+    it("ignores a used-up reservation, and leaves a pod that selects it pending", () => {
       const pools = [poolInput({}, types(0))];
       expect(claims(solve(schedulingInput({ pods: three, pools })))).toEqual(["m-8x spot"]);
       const options = { ...SCHEDULING_OPTIONS, wellKnownLabels: ["test.sh/reservation-id"] };
@@ -766,7 +766,7 @@ describe("solve", () => {
     });
   });
 
-  it("looks at each capacity of a type by itself when an offering brings another", () => {
+  it("checks each capacity of an instance type by itself if an offering overrides the capacity", () => {
     const dear = { zone: "zone-a", capacityType: "on-demand" as const, priceMicroUsd: 9 };
     const gpu = { capacityOverride: { "x.com/gpu": 1 }, overheadOverride: { cpu: 1_000 } };
     const type = instanceType({
@@ -788,7 +788,7 @@ describe("solve", () => {
     expect(solved("4", { "x.com/gpu": "1" }).unschedulable).toHaveLength(1);
   });
 
-  it("gives equal plans for any order of its lists", () => {
+  it("makes the same plan for any order of pods and pools", () => {
     const batch = [...pods(20, spread(ZONE)), ...pods(20, { name: "x", cpu: "1" })];
     const pools = [poolInput({ name: "a" }), poolInput({ name: "b" })];
     const forward = solve(schedulingInput({ pods: batch, pools }));

@@ -13,7 +13,7 @@ function versioned<T extends { readonly metadata: object }>(object: T, resourceV
 }
 
 describe("createClusterState", () => {
-  it("joins a Node and its claim by provider id, in whichever order they come", () => {
+  it("joins a Node and its NodeClaim by provider ID, whichever comes first", () => {
     const claim = nodeClaim({ name: "c", status: { providerID: "test://n" } });
     const joined = node({
       name: "n",
@@ -34,7 +34,7 @@ describe("createClusterState", () => {
     }
   });
 
-  it("shows a launched claim as a node before its Node joins", () => {
+  it("shows a launched NodeClaim as a node before its Node joins", () => {
     const state = createClusterState();
     const status = { providerID: "test://n", allocatable: { cpu: "3900m" } };
     state.updateClaim(nodeClaim({ name: "c", labels: { zone: "a" }, status }));
@@ -45,7 +45,7 @@ describe("createClusterState", () => {
     expect(view?.available).toEqual({ cpu: 3_900 });
   });
 
-  it("waits for a Node of ours that does not name its instance", () => {
+  it("ignores a Node of ours until it has a provider ID", () => {
     const state = createClusterState();
     state.updateNode({ ...node({ name: "n", labels: OWNED }), spec: {} });
     expect(state.nodes()).toEqual([]);
@@ -53,7 +53,7 @@ describe("createClusterState", () => {
     expect(state.nodes()).toHaveLength(1);
   });
 
-  it("is synced when every claim names its instance", () => {
+  it("is synced when every NodeClaim has a provider ID", () => {
     const state = createClusterState();
     expect(state.synced).toBe(true);
     state.updateClaim(nodeClaim({ name: "c", status: {} }));
@@ -65,7 +65,7 @@ describe("createClusterState", () => {
     expect(state.synced).toBe(true);
   });
 
-  it("takes startup and ephemeral taints off until the node is initialized", () => {
+  it("hides startup and ephemeral taints until the node is initialized", () => {
     const state = createClusterState();
     const startupTaints = [{ key: "cilium", effect: "NoExecute" as const }];
     state.updateClaim(nodeClaim({ name: "c", startupTaints, status: { providerID: "test://n" } }));
@@ -81,7 +81,7 @@ describe("createClusterState", () => {
     expect(keys()).toHaveLength(3);
   });
 
-  it("counts bound pods against the node, until they end", () => {
+  it("subtracts the requests of bound pods from a node, until they end", () => {
     const state = createClusterState();
     state.updateNode(node({ name: "n" }));
     state.updatePod(pod({ name: "p", cpu: "1" }));
@@ -93,7 +93,7 @@ describe("createClusterState", () => {
     expect(state.nodes()[0]?.available["cpu"]).toBe(4_000);
   });
 
-  it("gives the same array until something changes, and old snapshots stay as they were", () => {
+  it("returns the same array until something changes, and never changes an old snapshot", () => {
     const state = createClusterState();
     state.updateNode(node({ name: "n" }));
     const before = state.nodes();
@@ -103,14 +103,14 @@ describe("createClusterState", () => {
     expect(before[0]?.pods).toEqual([]);
   });
 
-  it("ignores what is older than what it knows", () => {
+  it("ignores an object with an older resourceVersion", () => {
     const state = createClusterState();
     state.updateNode(versioned(node({ name: "n", labels: { v: "new" } }), "10"));
     state.updateNode(versioned(node({ name: "n", labels: { v: "old" } }), "9"));
     expect(state.nodes()[0]?.labels["v"]).toBe("new");
   });
 
-  it("marks and nominates by node name, claim name or provider id", () => {
+  it("marks for deletion and nominates by node name, NodeClaim name or provider ID", () => {
     const state = createClusterState();
     state.updateClaim(nodeClaim({ name: "c", status: { providerID: "test://n" } }));
     state.nominate("c", 5_000);
@@ -124,7 +124,7 @@ describe("createClusterState", () => {
     }
   });
 
-  it("forgets a mark with what bears it, whatever it was marked by", () => {
+  it("drops the deletion mark with its Node and NodeClaim, whichever name it was set by", () => {
     const state = createClusterState();
     const joins = () => {
       state.updateClaim(nodeClaim({ name: "c", status: { providerID: "test://i" } }));
@@ -143,7 +143,7 @@ describe("createClusterState", () => {
     expect(state.poolUsage("nodepool/default")).toEqual({});
   });
 
-  it("takes no mark over to another Node of the name, also where nobody saw the first one go", () => {
+  it("drops the deletion mark and nomination if another Node of the same name appears", () => {
     const state = createClusterState();
     const made = node({ name: "n", labels: INITIALIZED });
     state.updateNode(made);
@@ -153,7 +153,7 @@ describe("createClusterState", () => {
     expect(state.node("n")).toMatchObject({ deleting: false, nominatedUntilMs: 0 });
   });
 
-  it("keeps the mark of a claim whose Node goes and comes again, and what is to come in its place", () => {
+  it("keeps the deletion mark and replacements of a NodeClaim while its Node is away", () => {
     const state = createClusterState();
     const claim = (name: string) => nodeClaim({ name, status: { providerID: `test://${name}` } });
     const joins = () =>
@@ -173,7 +173,7 @@ describe("createClusterState", () => {
     expect(state.node("n")?.deleting).toBe(true);
   });
 
-  it("sums a pool's capacity without nodes that are leaving", () => {
+  it("sums pool usage without nodes marked for deletion", () => {
     const state = createClusterState();
     for (const name of ["a", "b"]) {
       state.updateClaim(nodeClaim({ name, status: { providerID: `test://${name}` } }));
@@ -184,7 +184,7 @@ describe("createClusterState", () => {
     expect(state.poolUsage("nodepool/default")).toMatchObject({ cpu: 4_000, nodes: 1 });
   });
 
-  it("sums marked nodes again as soon as a claim that was to come in their place goes (calm seed 97154)", () => {
+  it("counts a node marked for deletion again once its replacement is deleted (calm seed 97154)", () => {
     const state = createClusterState();
     const cpu = () => state.poolUsage("nodepool/default")["cpu"] ?? 0;
     const gone = { deletionTimestamp: "2026-01-05T08:00:00Z" };
@@ -208,7 +208,7 @@ describe("createClusterState", () => {
     expect(cpu()).toBe(0);
   });
 
-  it("forgets with the mark what was to come", () => {
+  it("drops the recorded replacements together with the deletion mark", () => {
     const state = createClusterState();
     state.updateClaim(nodeClaim({ name: "a", status: { providerID: "test://a" } }));
     state.updateNode(node({ name: "a", labels: INITIALIZED }));
@@ -220,14 +220,14 @@ describe("createClusterState", () => {
     expect(state.poolUsage("nodepool/default")).toEqual({});
   });
 
-  it("sums nodes with the pool's label, also those whose claim is not there", () => {
+  it("counts nodes with the pool's label in its usage, also without a NodeClaim", () => {
     const state = createClusterState();
     state.updateNode(node({ labels: INITIALIZED }));
     state.updateNode(node({ name: "other", labels: { "karpenter.sh/nodepool": "other" } }));
     expect(state.poolUsage("nodepool/other")).toMatchObject({ cpu: 4_000, nodes: 1 });
   });
 
-  it("moves its revision when a consolidation could have become possible", () => {
+  it("changes its revision only if a consolidation could have become possible", () => {
     const state = createClusterState();
     const moves = (change: () => void) => {
       const before = state.revision;
@@ -255,7 +255,7 @@ describe("createClusterState", () => {
     expect(moves(() => state.deletePod("default/p"))).toBe(true);
   });
 
-  it("plans a daemon as its newest pod, without the tie to that pod's node", () => {
+  it("plans a DaemonSet by its newest pod, without that pod's node affinity", () => {
     const state = createClusterState();
     const daemonSet: DaemonSet = {
       metadata: { name: "agent", namespace: "kube-system" },
@@ -318,7 +318,7 @@ describe("createClusterState", () => {
     expect(state.daemonPods()[0]?.spec.nodeName).toBe(undefined);
   });
 
-  it("plans a daemon by its newest pod of several, and before there is one by all its containers", () => {
+  it("plans a DaemonSet by the newest of its pods, and before there is one by its template", () => {
     const state = createClusterState();
     const limits = { limits: { cpu: "200m" } };
     const spec = {
@@ -349,7 +349,7 @@ describe("createClusterState", () => {
     expect(daemon()?.containers[0]?.resources?.requests?.["cpu"]).toBe("3");
   });
 
-  it("looks at what has changed in steps, and then shows the same as in one go", () => {
+  it("catches up in steps, with the same result as all at once", () => {
     const [slow, quick] = [createClusterState(), createClusterState()];
     for (const state of [slow, quick])
       for (let at = 0; at < 200; at++) state.updateNode(node({ name: `n-${at}` }));
@@ -360,7 +360,7 @@ describe("createClusterState", () => {
     expect([...slow.catchUp()]).toEqual([]);
   });
 
-  it("knows the same size of a pool whoever runs there, until a node changes", () => {
+  it("returns the same pool usage when pods change, until a node changes", () => {
     const state = createClusterState();
     state.updateClaim(nodeClaim({ name: "a", status: { providerID: "test://a" } }));
     state.updateNode(node({ name: "a", labels: INITIALIZED }));
@@ -371,7 +371,7 @@ describe("createClusterState", () => {
     expect(state.poolUsage("nodepool/default")).not.toBe(usage);
   });
 
-  it("sums again what has changed while a large cluster was being summed", () => {
+  it("includes changes made while the usage of a large cluster is summed", () => {
     const state = createClusterState();
     state.updateClaim(nodeClaim({ name: "a", status: { providerID: "test://a" } }));
     state.updateNode(node({ name: "a", labels: INITIALIZED }));

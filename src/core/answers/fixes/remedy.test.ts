@@ -48,7 +48,7 @@ describe("the smallest change that places a pod", () => {
     expect(fixOf(pod(), { pools })).toBe("add a toleration of taint gpu=a:NoSchedule to the pod");
   });
 
-  it("names the stored pod of a StatefulSet that has to be deleted, if the fix changes the pod", () => {
+  it("tells to delete the stored pod of a StatefulSet, if the fix changes the pod", () => {
     const owner = { kind: "StatefulSet", name: "db" };
     const taints = [{ key: "gpu", value: "a", effect: "NoSchedule" as const }];
     const pools = [poolInput({ taints })];
@@ -82,7 +82,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("lets the pool use what types have within the bounds that the pod asks for", () => {
+  it("lets the pool use a label value of its types within the bounds of the pod's node affinity", () => {
     const cores = [2, 4, 8].map((cpu) =>
       instanceType({ name: `m-${cpu}x`, cpu, labels: { "test.sh/cpu": [String(cpu)] } }),
     );
@@ -102,17 +102,17 @@ describe("the smallest change that places a pod", () => {
     expect(asks("NotIn", "2")).toBe("let NodePool default use test.sh/cpu 4");
   });
 
-  it("gives the pool a label that only the pod knows", () => {
+  it("adds a label that only the pod names to the NodePool", () => {
     const one = pod({ spec: { nodeSelector: { team: "web" } } });
     expect(fixOf(one)).toBe("give nodes of NodePool default the label team=web");
   });
 
-  it("gives no label of the cloud's own domain, which a pool may not have", () => {
+  it("adds no label of the cloud's reserved domain to the NodePool", () => {
     const one = pod({ spec: { nodeSelector: { "test.sh/unheard-of": "x" } } });
     expect(fixOf(one)).toContain("drop test.sh/unheard-of from");
   });
 
-  it("uses types that the pool leaves out, when one of them would do", () => {
+  it("lets the pool use an instance type that it excludes, if that type would do", () => {
     const requirements = [
       {
         key: "node.kubernetes.io/instance-type",
@@ -125,14 +125,14 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("lowers a request to what the largest type has, less daemons", () => {
+  it("lowers a request to what the largest type has left after DaemonSet pods", () => {
     const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
     expect(fixOf(pod({ cpu: "20" }), { daemonPods: [daemon] })).toBe(
       "lower the cpu request of container main from 20 to 15",
     );
   });
 
-  it("takes a request from whoever asks for most: sidecars, init containers, the pod as a whole", () => {
+  it("lowers the largest request: of a sidecar, an init container, a container or the whole pod", () => {
     const asks = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
     const spec = (extra: object) => ({ containers: [asks("a", "2"), asks("b", "6")], ...extra });
     const texts = [
@@ -152,7 +152,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("meets the required term that is nearest", () => {
+  it("meets the required node affinity term that needs the fewest changes", () => {
     const matchExpressions = (...keys: string[]) => ({
       matchExpressions: keys.map((key) => ({ key, operator: "In" as const, values: ["x"] })),
     });
@@ -163,7 +163,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("lets the pool go where the volume is", () => {
+  it("lets the pool use the zone of the volume", () => {
     const claims = [
       { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
     ];
@@ -183,7 +183,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("lets the pool use what is sold where the volume is", () => {
+  it("lets the pool use the capacity type that is sold in the zone of the volume", () => {
     const claims = [
       { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
     ];
@@ -213,7 +213,7 @@ describe("the smallest change that places a pod", () => {
     ).toBe(`let NodePool default use ${CAPACITY} spot`);
   });
 
-  it("opens a zone for pods that keep apart, before they are let together", () => {
+  it("lets the pool use another zone, before it drops the anti-affinity of pods", () => {
     const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a", "zone-b"] }];
     const apart = {
       requiredDuringSchedulingIgnoredDuringExecution: [
@@ -229,7 +229,7 @@ describe("the smallest change that places a pod", () => {
     });
   });
 
-  it("opens a zone by a type that the pool leaves out, where only that is sold there (seed 82000188)", () => {
+  it("allows an excluded type if only that type is sold in the missing zone (seed 82000188)", () => {
     const requirements = [
       { key: "kubernetes.io/arch", operator: "In" as const, values: ["amd64"] },
     ];
@@ -248,7 +248,7 @@ describe("the smallest change that places a pod", () => {
     });
   });
 
-  it("opens another zone than the nearest type's, where one alone is enough (seed 85000168)", () => {
+  it("allows another zone than that of the nearest type, if that zone alone is enough (seed 85000168)", () => {
     const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }];
     const types = [
       instanceType({ cpu: 8, zones: ["zone-b"] }),
@@ -259,7 +259,7 @@ describe("the smallest change that places a pod", () => {
     expect(fixes({ pods: pods(2, { cpu: "6" }), pools })).toEqual({ "pod-0": fix, "pod-1": fix });
   });
 
-  it("reaches a node that runs already, where no pool helps", () => {
+  it("changes the pod so that an existing node takes it, if no pool helps", () => {
     const nodes = [
       nodeView({
         node: { labels: { disk: "hdd" }, taints: [{ key: "db", effect: "NoSchedule" }] },
@@ -275,7 +275,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("lowers one container's request where that is enough, before it changes two things (seed 70011)", () => {
+  it("lowers one container's request if that is enough, before it makes two changes (seed 70011)", () => {
     const asks = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
     const nodes = [nodeView({ node: { labels: { disk: "ssd" } } })];
     const pools = [poolInput({ taints: [{ key: "db", effect: "NoSchedule" }] })];
@@ -293,7 +293,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("is not missed for the many taints of nodes that would not take the pod anyway", () => {
+  it("is found even if many nodes have taints and would not take the pod anyway", () => {
     const nodes = Array.from({ length: 30 }, (_, index) =>
       nodeView({
         node: { name: `n-${index}`, taints: [{ key: `team-${index}`, effect: "NoSchedule" }] },
@@ -306,7 +306,7 @@ describe("the smallest change that places a pod", () => {
     expect(fixOf(small, { nodes })).toContain(`drop ${ZONE} from the pod's node selector`);
   });
 
-  it("counts daemons on types that the pool leaves out so far", () => {
+  it("counts DaemonSet pods on types that the pool excludes so far", () => {
     const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
     const requirements = [
       { key: "node.kubernetes.io/instance-type", operator: "In" as const, values: ["m-2x"] },
@@ -317,7 +317,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("raises a limit no higher than it must", () => {
+  it("raises a NodePool limit no higher than needed", () => {
     const pools = [poolInput({ limits: { cpu: 4_000 } })];
     expect(fixes({ pods: pods(3, { cpu: "3" }), pools })["pod-1"]).toBe(
       "raise spec.limits.cpu of NodePool default from 4 to 12",
@@ -339,7 +339,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("tries of the smaller types those first that take least of the limits, not by their names", () => {
+  it("tries smaller types in the order of their size, not of their names", () => {
     const sized = (cpu: number) => instanceType({ cpu, labels: { "test.sh/cores": [`${cpu}`] } });
     const requirements = [{ key: "test.sh/cores", operator: "In" as const, values: ["32"] }];
     const limits = { cpu: 16_000, memory: 64 * 2 ** 30 };
@@ -349,7 +349,7 @@ describe("the smallest change that places a pod", () => {
     expect(found["pod-0"]).toBe("let NodePool default use test.sh/cores 8");
   });
 
-  it("raises the number of nodes alone where more of small ones are within the other limits", () => {
+  it("raises limits.nodes alone if more small nodes stay within the other limits", () => {
     // Without limits, all three pods share one node of 32 cores.
     const types = [8, 32].map((cpu) => instanceType({ name: `t-${cpu}`, cpu }));
     const limits = { cpu: 24_000, memory: 96 * 2 ** 30, nodes: 2 };
@@ -357,7 +357,7 @@ describe("the smallest change that places a pod", () => {
     expect(found["pod-2"]).toBe("raise spec.limits.nodes of NodePool default from 2 to 3");
   });
 
-  it("raises a limit, for all pods that it keeps out together", () => {
+  it("raises a NodePool limit for all pods that it keeps pending", () => {
     const pools = [poolInput({ limits: { cpu: 8_000 } })];
     const found = fixes({ pods: pods(3, { cpu: "7" }), pools });
     expect(Object.keys(found)).toEqual(["pod-1", "pod-2"]);
@@ -368,7 +368,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("names several changes when one is not enough, and takes the pool that needs fewest", () => {
+  it("combines several changes if one is not enough, for the pool that needs the fewest", () => {
     const taint = { key: "gpu", effect: "NoSchedule" as const };
     const far = poolInput({
       name: "far",
@@ -385,7 +385,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("gives up a rule about neighbours when nothing else helps", () => {
+  it("drops a pod affinity or anti-affinity if nothing else helps", () => {
     const antiAffinity = {
       requiredDuringSchedulingIgnoredDuringExecution: [
         { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
@@ -398,7 +398,7 @@ describe("the smallest change that places a pod", () => {
     expect(Object.values(found)).toEqual([`drop the pod's required anti-affinity over ${ZONE}`]);
   });
 
-  it("loosens a spread no further than it must, before the pod gives it up", () => {
+  it("loosens a topology spread no further than needed, before the pod drops it", () => {
     const over = (topologyKey: string, others: object = {}) =>
       ({
         maxSkew: 1,
@@ -427,7 +427,7 @@ describe("the smallest change that places a pod", () => {
     ]);
   });
 
-  it("raises a limit to what the cheapest nodes need, even if each might become a larger one", () => {
+  it("raises a limit to what the cheapest nodes need, even if larger types could be launched", () => {
     const types = [2, 4, 8].map((cpu) => instanceType({ cpu }));
     const labelSelector = { matchLabels: { app: "web" } };
     const spread = { topologyKey: "kubernetes.io/hostname", maxSkew: 1, labelSelector };
@@ -439,7 +439,7 @@ describe("the smallest change that places a pod", () => {
     expect(Object.values(found)).toEqual(["raise spec.limits.cpu of NodePool default from 5 to 6"]);
   });
 
-  it("lets the pool buy what is not reserved, where reservations are promised, before pods ask for less", () => {
+  it("lets a pool of reserved capacity use on-demand, before pods request less", () => {
     const offering = (capacityType: "reserved" | "on-demand", priceMicroUsd: number) => ({
       zone: "zone-a",
       capacityType,
@@ -458,7 +458,7 @@ describe("the smallest change that places a pod", () => {
     expect(Object.values(found)).toEqual([`let NodePool default use ${CAPACITY} on-demand`]);
   });
 
-  it("uses a type that attaches all volumes of the pod", () => {
+  it("lets the pool use a type that can attach all volumes of the pod", () => {
     const key = "node.kubernetes.io/instance-type";
     const few = { "attachable-volumes-csi-ebs.csi.aws.com": 1 };
     const types = [instanceType({ cpu: 2, capacity: few }), instanceType({ cpu: 4 })];
@@ -477,7 +477,7 @@ describe("the smallest change that places a pod", () => {
     expect(fixOf(pod({ spec }), { pools, volumes })).toBe(`let NodePool default use ${key} m-4x`);
   });
 
-  it("lowers minValues where a rule holds the pod to a node that minValues keeps it from", () => {
+  it("lowers minValues if pod affinity ties the pod to a node that minValues excludes", () => {
     const types = [2, 8].map((cpu) => instanceType({ cpu }));
     const requirements = [
       { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 2 },
@@ -495,7 +495,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("lowers minValues by no more than it must", () => {
+  it("lowers minValues no further than needed", () => {
     const requirements = [
       { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 3 },
     ];
@@ -504,7 +504,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("is one for many kinds of pods when a change of the pool helps them all", () => {
+  it("is the same for many kinds of pods if one change of the pool helps all", () => {
     const kinds = Array.from({ length: 230 }, (_, index) =>
       pod({ name: `pod-${index}`, cpu: `${index + 1}m`, spec: { nodeSelector: { team: "web" } } }),
     );
@@ -555,12 +555,12 @@ describe("the smallest change that places a pod", () => {
     return { plans, texts: [...found.values()].map(({ fix }) => fix?.text ?? "") };
   }
 
-  it("is what was enough for others, where that is enough: each kind has a small one", () => {
+  it("reuses for each kind of pods the lowered request that was enough for others", () => {
     const { texts } = fixesOfMany(() => 99_000);
     expect(texts.filter((text) => !text.endsWith("to 99"))).toEqual([]);
   });
 
-  it("is found for every kind of pod before all are made small, where plans run out", () => {
+  it("is found for every kind of pods before any is minimised, if the number of plans is limited", () => {
     const { texts, plans } = fixesOfMany((name) => 99_000 - Number(name));
     expect(plans).toBe(1_000);
     expect(texts.filter((text) => text === "")).toEqual([]);
@@ -568,13 +568,13 @@ describe("the smallest change that places a pod", () => {
     expect(texts.at(-1)).toMatch(/to 16$/);
   });
 
-  it("is looked for with fewer plans where each has many types to look at", () => {
+  it("is searched with fewer plans if there are many instance types", () => {
     const { plans } = fixesOfMany((name) => 99_000 - Number(name), 1_000);
     expect(plans).toBeGreaterThan(400);
     expect(plans).toBeLessThan(600);
   });
 
-  it("is as small for thousands of pods within limits as for one kind of them", () => {
+  it("raises a limit as little for thousands of pods as for one kind of pods", () => {
     const types = [1, 2, 4, 8, 16].map((cpu) =>
       instanceType({ name: `t-${cpu}`, cpu, pods: 1_000 }),
     );
@@ -596,7 +596,7 @@ describe("the smallest change that places a pod", () => {
     ]);
   });
 
-  it("is not there when there is no pool, or the pod itself is at fault", () => {
+  it("is undefined without a pool, or if the pod itself is invalid", () => {
     expect(fixOf(pod(), { pools: [] })).toBe(undefined);
     const broken = pod({
       spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "x" } }] },
@@ -606,7 +606,7 @@ describe("the smallest change that places a pod", () => {
 });
 
 describe("the nearest miss", () => {
-  it("is the instance type that lacks least, with what it lacks", () => {
+  it("is the instance type that lacks least, with what is missing", () => {
     const input = schedulingInput({ pods: [pod({ cpu: "20" })] });
     const { nearest } = remedies(input, solve(input)).get("default/pod") ?? {};
     expect(nearest).toEqual({
@@ -620,7 +620,7 @@ describe("the nearest miss", () => {
     { cores: 8, short: [] },
     { cores: 2, short: ["cpu: 3 asked for, 2 there"] },
   ])(
-    "is a type that edits would let do, before one that is not sold where the pod's volume is ($cores cores)",
+    "prefers a type that edits can fix to one not sold in the volume's zone ($cores cores)",
     ({ cores, short }) => {
       const zonal = {
         metadata: { name: "zonal" },
@@ -653,7 +653,7 @@ describe("the nearest miss", () => {
     },
   );
 
-  it("is told in words where only planning shows what is missing", () => {
+  it("describes affinity, anti-affinity and limits that only planning can find", () => {
     const missing = (options: Partial<SchedulingInput>) => {
       const input = schedulingInput(options);
       return [...remedies(input, solve(input)).values()][0]?.nearest?.missing;
@@ -692,7 +692,7 @@ describe("the nearest miss", () => {
     ]);
   });
 
-  it("says of volumes that no node can have together that this is so", () => {
+  it("says that no node can reach all volumes of the pod", () => {
     const spec = {
       volumes: ["zone-a", "zone-b"].map((zone) => ({
         name: zone,
@@ -715,7 +715,7 @@ describe("the nearest miss", () => {
     });
   });
 
-  it("is not a pool whose taint hides that the pod fits none of its types", () => {
+  it("is not a pool with a taint and too small types, if another pool only has too small types", () => {
     const tainted = poolInput({
       name: "tainted",
       taints: [{ key: "gpu", value: "a", effect: "NoSchedule" }],

@@ -34,7 +34,7 @@ const capacityTypes = (...values: readonly string[]) => ({
 });
 
 describe("methods", () => {
-  it("are tried in the order of upstream's, expiry of older generations first, ours last", () => {
+  it("are tried in upstream's order, with ours after it", () => {
     expect(METHODS.map(({ name }) => name)).toEqual([
       "repair",
       "expiration",
@@ -50,7 +50,7 @@ describe("methods", () => {
 });
 
 describe("single-node consolidation", () => {
-  it("S3-41: deletes a node whose pods fit elsewhere, after a second look", () => {
+  it("S3-41: deletes a node whose pods fit elsewhere, after validation", () => {
     const { commands } = propose(single, [used("a", ["1"]), used("b", ["2"])]);
     expect(commands).toHaveLength(1);
     const [command] = commands as [Command];
@@ -61,7 +61,7 @@ describe("single-node consolidation", () => {
     );
   });
 
-  it("moves no pods to a node where pods came or went a moment ago: it may go itself (A#7146)", () => {
+  it("moves no pods to a node with pod events within consolidateAfter (A#7146)", () => {
     const restless = { conditions: { Initialized: 0 } };
     const { commands, remarks } = propose(single, [used("a", ["1"]), used("b", [], restless)]);
     expect(commands).toEqual([]);
@@ -70,7 +70,7 @@ describe("single-node consolidation", () => {
     );
   });
 
-  it("moves them to a node that has come to rest instead, where there is room", () => {
+  it("moves pods to a consolidatable node, not to one with recent pod events", () => {
     const restless = { conditions: { Initialized: 0 } };
     const nodes = [used("a", ["1"]), used("b", ["1"], restless), used("c", ["2"])];
     const { commands } = propose(single, nodes);
@@ -82,7 +82,7 @@ describe("single-node consolidation", () => {
     expect(confirmed).toMatchObject({ targets: ["c"], validateAfterMs: 0 });
   });
 
-  it("replaces a node by a cheaper one, and asks for spot only where spot is available", () => {
+  it("replaces a node by a cheaper one, as spot if spot is available", () => {
     const { commands } = propose(single, [used("a", ["3"], { type: "m-16x" })]);
     const [plan] = commands[0]?.replacements ?? [];
     // 16 on-demand cpu cost 0.80; as spot, 16 cpu cost 0.56.
@@ -95,7 +95,7 @@ describe("single-node consolidation", () => {
     expect(plan?.cheapest).toMatchObject({ capacityType: "spot", priceMicroUsd: 140_000 });
   });
 
-  it("stays with on-demand where the pool asks for it, and says what is not cheaper", () => {
+  it("keeps on-demand if the pool requires it, and says that no cheaper node exists", () => {
     const pool = { requirements: [capacityTypes("on-demand")] };
     const fits = propose(single, [used("a", ["3"], { type: "m-16x", pool })]);
     const [plan] = fits.commands[0]?.replacements ?? [];
@@ -107,7 +107,7 @@ describe("single-node consolidation", () => {
     ]);
   });
 
-  it("replaces spot by spot only behind the gate and with fifteen cheaper types", () => {
+  it("replaces spot by spot only with the feature gate on and fifteen cheaper types", () => {
     const types = Array.from({ length: 20 }, (_, index) =>
       instanceType({ name: `t-${String(index).padStart(2, "0")}`, priceMicroUsd: 10_000 + index }),
     );
@@ -127,7 +127,7 @@ describe("single-node consolidation", () => {
     expect(plan?.instanceTypes[0]?.name).toBe("t-00");
   });
 
-  it("puts on-demand in the place of spot where that costs half as much, while spot for spot is off", () => {
+  it("replaces spot by on-demand at half the price, if spot-to-spot consolidation is off", () => {
     const spot: CandidateOptions = { type: "m-16x", capacityType: "spot" };
     const onDemand = propose(single, [used("a", ["3"], spot)]);
     const [plan] = onDemand.commands[0]?.replacements ?? [];
@@ -181,7 +181,7 @@ describe("single-node consolidation", () => {
     expect(remarks.map(({ message }) => message)).toEqual([expect.stringContaining(text)]);
   });
 
-  it("waits until a node is quiet, and until its pool's budget has room", () => {
+  it("leaves nodes that are not consolidatable, or whose pool's budget is used up", () => {
     const quiet = () => [
       used("a", ["1"], { conditions: {} }),
       used("b", ["1"], { conditions: {} }),
@@ -191,7 +191,7 @@ describe("single-node consolidation", () => {
     expect(propose(single, ready, { allowed: 0 }).commands).toEqual([]);
   });
 
-  it("splits a large node where several small ones are cheaper, and not for older generations", () => {
+  it("splits a large node into cheaper small ones, but not in older generations", () => {
     const types = [
       instanceType({ name: "small", cpu: 2, priceMicroUsd: 100_000, capacityTypes: ["on-demand"] }),
       instanceType({
@@ -224,7 +224,7 @@ describe("single-node consolidation", () => {
     ]);
   });
 
-  it("launches one replacement at most with splits off, as upstream", () => {
+  it("launches at most one replacement if splits are off, as upstream does", () => {
     const types = [
       instanceType({ name: "small", cpu: 2, priceMicroUsd: 100_000, capacityTypes: ["on-demand"] }),
       instanceType({
@@ -243,7 +243,7 @@ describe("single-node consolidation", () => {
     ]);
   });
 
-  it("lets pools take turns", () => {
+  it("visits candidates of different pools in turns", () => {
     const small = { pool: { name: "small", id: "nodepool/small" } };
     const { remarks } = propose(
       single,
@@ -253,7 +253,7 @@ describe("single-node consolidation", () => {
     expect(remarks.map(({ candidate: one }) => one.node.name)).toEqual(["a", "c", "b"]);
   });
 
-  describe("of pools whose pods could never share a machine", () => {
+  describe("of pools that share no pods", () => {
     const of = (name: string, from: readonly string[]) =>
       from.map((index) =>
         used(`${name}-${index}`, ["3"], {
@@ -270,13 +270,13 @@ describe("single-node consolidation", () => {
     };
     const apart = ["a", "b", "c"].map((name) => [`nodepool/${name}`]);
 
-    it("takes one each at once, of others one in all", () => {
+    it("makes one command for each such pool, but only one for pools that share pods", () => {
       expect(ask(apart).names).toEqual([["a-0"], ["b-0"], ["c-0"]]);
       expect(ask([apart.flat()]).names).toEqual([["a-0"]]);
       expect(ask([]).names).toEqual([["a-0"]]);
     });
 
-    it("takes no more than budgets over all allow, and a budget of pods only once", () => {
+    it("makes no more commands than cluster budgets and PodDisruptionBudgets allow together", () => {
       expect(ask(apart, { allowedInAll: 2 }).names).toEqual([["a-0"], ["b-0"]]);
       const pdb: PodDisruptionBudget = {
         metadata: { name: "one", namespace: "default" },
@@ -286,7 +286,7 @@ describe("single-node consolidation", () => {
       expect(ask(apart, { pdbs: [pdb] }).names).toEqual([["a-0"]]);
     });
 
-    it("gives pools of an older generation no more turns than others", () => {
+    it("gives pools of an older generation no more turns than other pools", () => {
       const turns = new RepackTurns();
       const older = nodes.map(
         (one): Candidate => (one.pool.name === "a" ? { ...one, generation: "beta" } : one),
@@ -301,7 +301,7 @@ describe("single-node consolidation", () => {
       expect(order).toEqual([["a"], ["b", "c", "a"], ["a"], ["b", "c", "a"]]);
     });
 
-    it("begins with those whose last turn is longest ago", () => {
+    it("starts with the pools that have waited longest", () => {
       const turns = new RepackTurns();
       const order: string[][] = [];
       for (let round = 0; round < 4; round++) {
@@ -320,7 +320,7 @@ describe("single-node consolidation", () => {
 });
 
 describe("multi-node consolidation", () => {
-  it("takes as many nodes as can go together, for one that is cheaper", () => {
+  it("removes as many nodes as possible together for one cheaper replacement", () => {
     const nodes = ["a", "b", "c"].map((name) => used(name, ["2"]));
     const [command] = propose(multi, nodes).commands;
     expect(names(command?.candidates ?? [])).toEqual(["a", "b", "c"]);
@@ -333,7 +333,7 @@ describe("multi-node consolidation", () => {
     );
   });
 
-  it("takes nodes that can go together wherever they stand in the order", () => {
+  it("finds nodes that can be removed together, wherever they are in the order", () => {
     // The first node cannot be removed, because its pod fits nowhere else.
     const large = used("a", ["3500m"], { type: "m-16x" });
     const others = ["b", "c", "d", "e"].map((name) => used(name, ["1"]));
@@ -350,14 +350,14 @@ describe("multi-node consolidation", () => {
     expect(command).toMatchObject({ replacements: [], targets: ["c"] });
   });
 
-  it("needs two nodes, and budgets for each", () => {
+  it("needs at least two nodes, and takes no more than budgets allow", () => {
     expect(propose(multi, [used("a", ["1"])]).commands).toEqual([]);
     const nodes = ["a", "b", "c"].map((name) => used(name, ["1"]));
     const [command] = propose(multi, nodes, { allowed: 2 }).commands;
     expect(names(command?.candidates ?? [])).toEqual(["a", "b"]);
   });
 
-  it("does not put the same type in the place of nodes of that type for the same price", () => {
+  it("does not replace nodes by the same type at the same price", () => {
     const spot = { types: [instanceType()], capacityType: "spot" };
     const nodes = ["a", "b"].map((name) => used(name, ["1"], { ...spot, type: "m-4x" }));
     const options = { types: [instanceType()], forSpot: "spot" as const };
@@ -366,7 +366,7 @@ describe("multi-node consolidation", () => {
     expect(propose(single, nodes, options).commands).toHaveLength(1);
   });
 
-  it("takes several spot nodes for on-demand that costs half of them all", () => {
+  it("replaces several spot nodes by on-demand at half their price", () => {
     const spot: CandidateOptions = { type: "m-16x", capacityType: "spot" };
     const nodes = ["a", "b", "c"].map((name) => used(name, ["2"], spot));
     const [command] = propose(multi, nodes).commands;
@@ -380,7 +380,7 @@ describe("multi-node consolidation", () => {
     expect(deletion?.replacements).toEqual([]);
   });
 
-  it("counts a workload's disruption budget over all nodes of the command", () => {
+  it("counts a PodDisruptionBudget over all nodes of the command", () => {
     const guard = (disruptionsAllowed: number): PodDisruptionBudget => ({
       metadata: { name: "guard", namespace: "default" },
       spec: { selector: { matchLabels: { app: "web" } } },
@@ -396,7 +396,7 @@ describe("multi-node consolidation", () => {
     expect(at(1)).toEqual([]);
   });
 
-  it("leaves the place of a node that a workload's budget keeps to the next one", () => {
+  it("skips a node that a PodDisruptionBudget protects and takes the next candidate", () => {
     const guard: PodDisruptionBudget = {
       metadata: { name: "guard", namespace: "default" },
       spec: { selector: { matchLabels: { app: "web" } } },
@@ -413,15 +413,15 @@ describe("multi-node consolidation", () => {
   });
 });
 
-describe("the second look at a consolidation", () => {
+describe("validation of a consolidation", () => {
   const nodes = () => [used("a", ["1"]), used("b", ["2"])];
   const command = () => propose(single, nodes()).commands[0] as Command;
 
-  it("continues with what still holds", () => {
+  it("confirms a command that still holds", () => {
     expect(validated(single, command(), roundOf(nodes()))).toMatchObject({ validateAfterMs: 0 });
   });
 
-  it("gives up when a workload's budget no longer lets all of the nodes go together", () => {
+  it("fails if a PodDisruptionBudget no longer allows all nodes of the command", () => {
     const guard = (disruptionsAllowed: number): PodDisruptionBudget => ({
       metadata: { name: "guard", namespace: "default" },
       spec: { selector: { matchLabels: { app: "web" } } },
@@ -438,12 +438,12 @@ describe("the second look at a consolidation", () => {
     expect(looked(2)).toBe("churn");
   });
 
-  it("gives up when a node is no candidate any more, or budgets are used up", () => {
+  it("fails if a node is no longer a candidate, or a budget is used up", () => {
     expect(validated(single, command(), roundOf([used("b", ["2"])]))).toBe("churn");
     expect(validated(single, command(), roundOf(nodes(), { allowed: 0 }))).toBe("budget");
   });
 
-  it("gives up when its pods have lost the room they were to have", () => {
+  it("fails if the pods of the node no longer fit elsewhere", () => {
     const fuller = [used("a", ["1"]), used("b", ["3500m"])];
     expect(validated(single, command(), roundOf(fuller))).toBe("scheduling");
   });

@@ -53,7 +53,7 @@ const propose = (candidates: readonly Candidate[], options?: RoundOptions) =>
   atOnce(repack.propose(input(candidates, options)));
 
 describe("repack", () => {
-  it("replaces many nodes by several that are cheaper together, after a second look", () => {
+  it("replaces many nodes by fewer ones that are cheaper together, after validation", () => {
     const six = ["a", "b", "c", "d", "e", "f"];
     const { commands } = propose(six.map((name) => sparse(name)));
     const [command] = commands as [Command];
@@ -63,7 +63,7 @@ describe("repack", () => {
     expect(command).toMatchObject({ reason: "Underutilized", validateAfterMs: 15_000 });
   });
 
-  it("has its way before consolidation of several nodes where that would save less", () => {
+  it("goes before multi-node consolidation if that would save less", () => {
     const empty = (name: string) => sparse(name, { pods: ["500m"] });
     const nodes = beside(empty("a"));
     const multi = (among: readonly Candidate[], options?: RoundOptions) =>
@@ -76,7 +76,7 @@ describe("repack", () => {
     expect(multi(["a", "b"].map(empty))).toHaveLength(1);
   });
 
-  it("looks further than for a batch of waiting pods: what it finds is paid for long", () => {
+  it("gives the planner more work than it gets for a batch of pending pods", () => {
     const one = input(beside(sparse("a")));
     const given: { readonly pods: number; readonly planner: PlannerOptions }[] = [];
     const simulator: RoundFacts["simulator"] = {
@@ -96,7 +96,7 @@ describe("repack", () => {
     }
   });
 
-  it("is looked for once a round, whoever asks", () => {
+  it("makes its plans once a round, however many methods ask", () => {
     const nodes = beside(sparse("a", { pods: ["500m"] }));
     const planned = (methods: readonly Method[]) => {
       const one = input(nodes);
@@ -120,7 +120,7 @@ describe("repack", () => {
     ]);
   });
 
-  it("waits, as dearer consolidations do, for nodes that pods were moved to just now: with them it may save more", () => {
+  it("waits for nodes that pods have just been moved to, unless budgets allow no more nodes anyway", () => {
     const nodes = beside(sparse("a", { pods: ["500m"] }));
     const options = { isSettling: () => answered(true) };
     const [soon] = propose(nodes).commands as [Command];
@@ -139,7 +139,7 @@ describe("repack", () => {
     );
   });
 
-  describe("with nodes on which something has happened a moment ago", () => {
+  describe("with nodes that had pod events less than consolidateAfter ago", () => {
     const noisy = (name: string, leftMs: number, options: CandidateOptions = {}) =>
       sparse(name, {
         conditions: { Initialized: 30_000 - leftMs },
@@ -172,12 +172,12 @@ describe("repack", () => {
       expect(ask([...six, ...others], options)).toEqual([[all], []]);
     });
 
-    it("waits where they could go along in a moment", () => {
+    it("waits for nodes that will be consolidatable in a moment", () => {
       const nodes = [...six, noisy("x", 10_000), noisy("y", 20_000)];
       expect(ask(nodes)).toEqual([[], [["quiet", all]]]);
     });
 
-    it("does not wait for ever where something happens all the time", () => {
+    it("waits only for a bounded time if pod events never stop", () => {
       const turns = new RepackTurns();
       const waited: number[] = [];
       for (let second = 0; second <= 600; second += 10) {
@@ -191,7 +191,7 @@ describe("repack", () => {
       expect(waited).toEqual([0, 10, 20, 300, 310, 320, 600]);
     });
 
-    it("keeps no node that goes without another one", () => {
+    it("does not delay a deletion of nodes, only a replacement", () => {
       const nodes = [...six, noisy("x", 10_000)];
       const one = input(nodes);
       const [command] = propose(six).commands as [Command];
@@ -202,7 +202,7 @@ describe("repack", () => {
     });
   });
 
-  describe("of pools that have nothing to do with each other", () => {
+  describe("of pools that share no pods", () => {
     const ids = ["a", "b", "c"].map((name) => `nodepool/${name}`);
     const nodes = ["a", "b", "c"].flatMap((name) =>
       [0, 1, 2].map((index) =>
@@ -217,12 +217,12 @@ describe("repack", () => {
     const pools = ({ commands }: Proposal) =>
       commands.map(({ candidates: [one] }) => one?.pool.name);
 
-    it("has a command of each at once", () => {
+    it("makes one command for each pool in a round", () => {
       expect(pools(ask())).toEqual(["a", "b", "c"]);
       expect(ask().servedPools?.map((poolIds) => [...poolIds])).toEqual(ids.map((id) => [id]));
     });
 
-    it("has no more than budgets of all and guards allow together", () => {
+    it("makes no more commands than cluster budgets and PodDisruptionBudgets allow together", () => {
       expect(pools(ask({ allowedInAll: 6 }))).toEqual(["a", "b"]);
       const pdb = {
         metadata: { name: "db", namespace: "default" },
@@ -232,7 +232,7 @@ describe("repack", () => {
       expect(pools(ask({ pdbs: [pdb] }))).toEqual(["a"]);
     });
 
-    it("lets what does not go take up nothing of budgets over all", () => {
+    it("does not charge a cluster budget for pools that are not repacked", () => {
       const of = (name: string, count: number, app: string) =>
         Array.from({ length: count }, (_, index) =>
           sparse(`${name}-${index}`, {
@@ -259,7 +259,7 @@ describe("repack", () => {
       expect(going(6, [pdb])).toEqual(["a", "c"]);
     });
 
-    it("gives each its turn, those first whose last one is longest ago", () => {
+    it("serves the pools in turns, the one that waited longest first", () => {
       const turns = new RepackTurns();
       const order: (string | undefined)[] = [];
       for (let round = 0; round < 6; round++) {
@@ -274,7 +274,7 @@ describe("repack", () => {
     });
   });
 
-  it("keeps nobody waiting for pools whose pods could not go to theirs", () => {
+  it("does not wait for pools whose pods cannot use the pools of the command", () => {
     const of = (name: string, count: number, options: CandidateOptions = {}) =>
       Array.from({ length: count }, (_, index) =>
         sparse(`${name}-${index}`, { pool: { id: `nodepool/${name}`, name }, ...options }),
@@ -310,7 +310,7 @@ describe("repack", () => {
     expect([left(few), left(many.slice(0, 3))]).toEqual([[], ["nodepool/a"]]);
   });
 
-  it("is weighed against consolidation pool by pool: what that saves elsewhere says nothing", () => {
+  it("is compared with consolidation separately for each group of pools", () => {
     const of = (name: string, nodes: readonly Candidate[]) =>
       nodes.map(({ node }, index) =>
         sparse(`${name}-${node.name}`, {
@@ -329,7 +329,7 @@ describe("repack", () => {
     ]);
   });
 
-  it("takes more nodes where fewer save nearly as much, but little is left to pay", () => {
+  it("accepts fewer savings for more nodes only as a share of the price that remains", () => {
     const [price, wanted] = [10_000_000, 0.05];
     expect(asGoodMicroUsd(500_000, price, wanted)).toBe(475_000);
     expect(asGoodMicroUsd(9_000_000, price, wanted)).toBe(8_995_000);
@@ -341,18 +341,18 @@ describe("repack", () => {
     expect(types(command)).toEqual(["m-2x", "m-8x"]);
   });
 
-  it("looks at every node of a large cluster, wherever in it there is something to gain", () => {
+  it("finds a saving anywhere among many full nodes", () => {
     const many = Array.from({ length: 150 }, (_, index) => full(`full-${index}`));
     const { commands } = propose([...many, sparse("x"), sparse("y"), sparse("z")]);
     expect(commands.map(names)).toEqual([["x", "y", "z"]]);
   });
 
-  it("comes to an end when everything is refused", () => {
+  it("proposes nothing if every command is held off", () => {
     const nodes = ["a", "b", "c"].map((name) => sparse(name));
     expect(propose(nodes, { holdOff: () => ({ message: "not now" }) }).commands).toEqual([]);
   });
 
-  it("says the same whoever else waits for a node", () => {
+  it("makes the same commands whatever other pods are pending", () => {
     const nodes = [sparse("a"), sparse("b"), sparse("c"), full("d")];
     const elsewhere = { nodeSelector: { "example.com/disk": "fast" } };
     const waiting = [
@@ -366,7 +366,7 @@ describe("repack", () => {
     expect(told(beside)).toEqual(told(alone));
   });
 
-  it("takes no more nodes at once than budgets allow", () => {
+  it("takes no more nodes in one command than budgets allow", () => {
     const nodes = ["a", "b", "c", "d", "e", "f"].map((name) => sparse(name));
     const [command] = propose(nodes, { allowed: 4 }).commands as [Command];
     expect(names(command)).toEqual(["a", "b", "c"]);
@@ -374,7 +374,7 @@ describe("repack", () => {
     expect(propose(nodes, { allowed: 0 }).commands).toEqual([]);
   });
 
-  it("counts the guards of pods over the whole command", () => {
+  it("counts PodDisruptionBudgets over all nodes of the command", () => {
     const guarded = { podLabels: { app: "db" } };
     const pdb = {
       metadata: { name: "db", namespace: "default" },
@@ -387,9 +387,9 @@ describe("repack", () => {
   });
 
   it.each([
-    ["it is off", { repack: undefined }],
-    ["they or their pool are held off", { fromRepack: () => true }],
-    ["it would save too little should it overrun as the last one", { minRepackShare: () => 0.6 }],
+    ["repack is off", { repack: undefined }],
+    ["the nodes or their pool are held off", { fromRepack: () => true }],
+    ["the saving is below the share required after an overrun", { minRepackShare: () => 0.6 }],
     ["it would save too little", { repack: { ...REPACK, minSavingsPercent: 60 } }],
     [
       "new nodes of their pool have just failed",
@@ -401,7 +401,7 @@ describe("repack", () => {
     expect(propose(nodes, options).commands).toEqual([]);
   });
 
-  it("leaves nodes of older generations: they know of one replacement", () => {
+  it("leaves nodes of older generations, which support one replacement only", () => {
     const nodes = ["a", "b", "c"].map((name) => sparse(name, { generation: "beta" }));
     expect(propose(nodes).commands).toEqual([]);
   });
@@ -414,7 +414,7 @@ describe("repack", () => {
     expect(command.replacements.map(({ cheapest }) => cheapest.capacityType)).toEqual(["spot"]);
   });
 
-  it("decides again after the wait: the same nodes, or nothing", () => {
+  it("validates the command after the wait, and gives up if it no longer holds", () => {
     const nodes = ["a", "b", "c"].map((name) => sparse(name));
     const [command] = propose(nodes).commands as [Command];
     const still = validated(repack, command, input(nodes)) as Command;
@@ -426,7 +426,7 @@ describe("repack", () => {
     expect(validated(repack, command, input(busier))).toBe("scheduling");
   });
 
-  it("moves nobody, after the wait either, to nodes that emptied a moment before it: emptiness takes them next", () => {
+  it("plans no pods onto a node that has just become empty, also at validation", () => {
     const nodes = ["a", "b", "c"].map((name) => sparse(name));
     const emptied = (conditions: Readonly<Record<string, number>>, pods: readonly string[] = []) =>
       sparse("emptied", { conditions, pods });
@@ -441,8 +441,8 @@ describe("repack", () => {
   });
 });
 
-describe("groups", () => {
-  it("are of pools that share pods, over any number of steps", () => {
+describe("groups of pools", () => {
+  it("join pools that share pods, directly or through other pools", () => {
     const of = (name: string) => candidate(name, { pool: { id: `nodepool/${name}`, name } });
     const openTo = [["b", "c"], ["a", "b"], ["d"], []];
     const groups = atOnce(

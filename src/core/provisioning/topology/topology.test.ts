@@ -51,7 +51,7 @@ const full = (name: string, zone: string, on: readonly Pod[], labels = {}) =>
   });
 
 describe("topology spread", () => {
-  it("lets minDomains ask for zones that are not used yet", () => {
+  it("keeps a pod pending while there are fewer zones than minDomains", () => {
     const options = spread({ minDomains: 4 });
     expect(placed({ pods: pods(4, options) })).toEqual([
       "left: pod-3",
@@ -61,7 +61,7 @@ describe("topology spread", () => {
     ]);
   });
 
-  it("does not wait for a zone in which no type of a pool that has it will do (seed 7631239)", () => {
+  it("ignores a zone in which no instance type of the pod's pools fits (seed 7631239)", () => {
     const type = instanceType({ cpu: 4, zones: ["zone-b"] });
     const elsewhere = [instanceType({ cpu: 1, zones: ["zone-a"] }), type];
     const pinned = poolInput(
@@ -77,7 +77,7 @@ describe("topology spread", () => {
     expect(placed({ ...anyType, pods: ofType })).toEqual(["zone-b: pod-0 pod-1"]);
   });
 
-  it("counts nobody in the one zone it looks at whose node may come up in another (seed 7610439)", () => {
+  it("does not count pods on a planned node whose zone is still open (seed 7610439)", () => {
     const anywhere = pods(3, { labels: { app: "web" }, cpu: "3" });
     const rule = spread({ minDomains: 3 });
     const pinned = pod({
@@ -92,7 +92,7 @@ describe("topology spread", () => {
     expect(placed({ pods: [...anywhere, pinned], pools: only })).toEqual([...open, "left: pinned"]);
   });
 
-  it("does not wait for a capacity type that the pods' zone does not sell (seed 7500731)", () => {
+  it("ignores a capacity type that is not sold in the zone of the pods (seed 7500731)", () => {
     const sold = [
       ["zone-a", "spot"],
       ["zone-a", "on-demand"],
@@ -114,7 +114,7 @@ describe("topology spread", () => {
     expect(placed(inZone("zone-a"))).toEqual(["zone-a: pod-0", "zone-a: pod-1"]);
   });
 
-  it("counts a zone its pods may not use once a node stands there, if it looks at all nodes", () => {
+  it("counts a zone that the pods may not use once a node is there, if nodeAffinityPolicy is Ignore", () => {
     const pinned = spread({ nodeAffinityPolicy: "Ignore" });
     const options = { ...pinned, spec: { ...pinned.spec, nodeSelector: { [ZONE]: "zone-a" } } };
     expect(placed({ pods: pods(2, options) })).toEqual(["zone-a: pod-0 pod-1"]);
@@ -129,7 +129,7 @@ describe("topology spread", () => {
     ]);
   });
 
-  it("counts who is on a node whose types are all of one zone, even if the plan names none", () => {
+  it("counts pods on a planned node if all of its instance types are in one zone", () => {
     const types = [
       instanceType({ cpu: 8, zones: ["zone-a"] }),
       instanceType({ cpu: 32, zones: ["zone-b"] }),
@@ -139,7 +139,7 @@ describe("topology spread", () => {
     expect(placed(input)).toEqual(["?: big-0 big-1", "zone-a: pod"]);
   });
 
-  it("does not count who is on a node that none of its types makes one for the pod", () => {
+  it("does not count pods on a planned node that no type lets match the pod", () => {
     const types = [
       instanceType({ cpu: 16, zones: ["zone-a"] }),
       instanceType({ name: "arm", arch: "arm64", cpu: 2, zones: ["zone-a", "zone-b"] }),
@@ -156,7 +156,7 @@ describe("topology spread", () => {
     ]);
   });
 
-  it("does not count who is on a node that only pods to come would make one for the pod", () => {
+  it("does not count pods on a planned node that would match only after other pods join it", () => {
     const team = { key: "team", operator: "In" as const, values: ["blue", "red"] };
     const pools = [poolInput({ requirements: [team] }, [instanceType({ cpu: 4 })])];
     const free = {
@@ -196,7 +196,7 @@ describe("topology spread", () => {
     expect(placed({ pods: [pod(free), either], pools })).toEqual(["zone-a: free", "zone-a: pod"]);
   });
 
-  it("foresees a zone that another pod opens later, unless more would stay pending", () => {
+  it("counts a zone that a later pod will open, unless more pods would stay pending", () => {
     const last = pod({ name: "last", cpu: "100m", spec: { nodeSelector: { [ZONE]: "zone-b" } } });
     const terms = ["zone-a", "zone-b"].map((zone) => ({
       matchExpressions: [{ key: ZONE, operator: "In", values: [zone] }],
@@ -219,14 +219,14 @@ describe("topology spread", () => {
     expect(placed({ pods: [...both, last] })).toEqual(["zone-a: pod-0 pod-1", "zone-b: last"]);
   });
 
-  it("gives a ScheduleAnyway spread up when it cannot be kept", () => {
+  it("drops a ScheduleAnyway spread that cannot be met", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", topologyKey: "rack" });
     expect(placed({ pods: [pod(soft)] })).toEqual(["?: pod"]);
     const hard = spread({ topologyKey: "rack" });
     expect(placed({ pods: [pod(hard)] })).toEqual(["left: pod"]);
   });
 
-  it("gives up one ScheduleAnyway spread after the other, not all at once", () => {
+  it("drops ScheduleAnyway spreads one by one, not all at once", () => {
     const rule = spread({ whenUnsatisfiable: "ScheduleAnyway" });
     const [zonal] = rule.spec?.topologySpreadConstraints ?? [];
     const topologySpreadConstraints = [{ ...zonal, topologyKey: "rack" }, zonal] as never;
@@ -234,7 +234,7 @@ describe("topology spread", () => {
     expect(placed({ pods: batch })).toEqual(["zone-a: pod-0", "zone-b: pod-1"]);
   });
 
-  it("does not look at ScheduleAnyway at all under policy Ignore", () => {
+  it("ignores ScheduleAnyway spreads under preference policy Ignore", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway" });
     const options = { ...SCHEDULING_OPTIONS, preferencePolicy: "Ignore" as const };
     expect(placed({ pods: pods(2, soft), options })).toEqual(["?: pod-0 pod-1"]);
@@ -251,7 +251,7 @@ describe("topology spread", () => {
     expect(placed({ pods: [pod(spread({}))], nodes })).toEqual(["zone-b: pod"]);
   });
 
-  it("looks only at nodes the pod could be on, unless nodeAffinityPolicy is Ignore", () => {
+  it("counts only nodes that match the pod's node selector, unless nodeAffinityPolicy is Ignore", () => {
     const nodes = [full("n", "zone-a", [running("old", "n")], { "kubernetes.io/arch": "arm64" })];
     const selector = { nodeSelector: { "kubernetes.io/arch": "amd64" } };
     const made = (constraint: Partial<TopologySpreadConstraint>) => {
@@ -264,7 +264,7 @@ describe("topology spread", () => {
     ]);
   });
 
-  it("leaves zones out that only a tainted pool reaches when nodeTaintsPolicy is Honor", () => {
+  it("excludes zones that only a tainted pool reaches, if nodeTaintsPolicy is Honor", () => {
     const only = (zone: string) => [instanceType({ zones: [zone] })];
     const taints = [{ key: "gpu", effect: "NoSchedule" as const }];
     const pools = [
@@ -276,7 +276,7 @@ describe("topology spread", () => {
     expect(placed({ pods: pods(2, spread({})), pools })).toEqual(["left: pod-1", "zone-a: pod-0"]);
   });
 
-  it("does not count who runs on a node that its pods do not tolerate, when nodeTaintsPolicy is Honor", () => {
+  it("does not count pods on a node whose taints the pod does not tolerate, if nodeTaintsPolicy is Honor", () => {
     const around = (effect: "NoSchedule" | "PreferNoSchedule", constraint: object) => {
       const node = { name: "n", labels: { [ZONE]: "zone-a" }, capacity: { cpu: "100m" } };
       const taints = [{ key: "gpu", effect }];
@@ -289,7 +289,7 @@ describe("topology spread", () => {
     expect(around("PreferNoSchedule", honor)).toEqual(["zone-b: pod"]);
   });
 
-  it("counts who runs on a node that is leaving, until it is planned for elsewhere", () => {
+  it("counts pods on a node that is being deleted, until they are planned for another node", () => {
     const node = { name: "n", labels: { [ZONE]: "zone-a" } };
     const old = running("old", "n");
     const nodes = [nodeView({ node, pods: [old], deleting: true })];
@@ -298,7 +298,7 @@ describe("topology spread", () => {
     expect(placed({ pods: [pod(spread({})), moving], nodes })).toEqual(["zone-a: pod old"]);
   });
 
-  it("reads no minDomains of a spread that is only wished for", () => {
+  it("ignores minDomains of a ScheduleAnyway spread", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", minDomains: 4 });
     const batch = pods(6, { ...soft, cpu: "100m" });
     // If the planner read the annotation, it would drop the rule. Then all pods except three would go to the existing
@@ -320,7 +320,7 @@ describe("topology spread", () => {
     ]);
   });
 
-  describe("where pods that it counts are already, on a planned node of no zone yet", () => {
+  describe("if a pod that the spread counts is on a planned node whose zone is open", () => {
     const alone = spread({ topologyKey: HOSTNAME });
     const small = pods(1, { ...spread({}), name: "small", cpu: "10m" });
     const large = (options: PodOptions = {}) => [
@@ -328,7 +328,7 @@ describe("topology spread", () => {
     ];
     const one = { limits: { nodes: 1 } };
 
-    it("opens another node rather than count them together in one zone", () => {
+    it("opens another node so that both are not counted in one zone", () => {
       const input = { pods: [...large(alone), ...small] };
       expect(placed(input)).toEqual(["?: large", "zone-a: small-0"]);
       const two = pods(2, { ...spread({}), name: "small", cpu: "10m" });
@@ -339,12 +339,12 @@ describe("topology spread", () => {
       ]);
     });
 
-    it("goes there as long as the skew allows it, the others' place included", () => {
+    it("joins that node if maxSkew allows one more pod in its zone", () => {
       const wider = pod({ ...spread({ maxSkew: 2 }), cpu: "10m" });
       expect(placed({ pods: [...large(), wider] })).toEqual(["zone-a: large pod"]);
     });
 
-    it("goes there before them where there is no other place, unless they could come no more", () => {
+    it("joins that node if there is no other place, unless the counted pod's own spread forbids it", () => {
       const pools = [poolInput(one)];
       expect(placed({ pods: [...large(), ...small], pools })).toEqual(["zone-a: large small-0"]);
       expect(placed({ pods: [...large(alone), ...small], pools })).toEqual([
@@ -353,7 +353,7 @@ describe("topology spread", () => {
       ]);
     });
 
-    describe("and one that must be near on its host", () => {
+    describe("and the pod also has pod affinity on the host", () => {
       const term = { topologyKey: HOSTNAME, ...WEB };
       const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
       const near = (rule: Partial<TopologySpreadConstraint>, labels = { app: "web" }) =>
@@ -368,7 +368,7 @@ describe("topology spread", () => {
       const empty = full("m", "zone-c", []);
       const pools = [poolInput(one)];
 
-      it("comes next to the first of them (seed 3003012)", () => {
+      it("joins the first of the counted pods (seed 3003012)", () => {
         const beside = (pod: Pod) =>
           placed({ pods: [...others, pod], pools, nodes: [away, empty] });
         expect(beside(near({}))).toEqual(["?: other-0 other-1", "left: near"]);
@@ -376,7 +376,7 @@ describe("topology spread", () => {
         expect(beside(near({}, { app: "other" }))).toEqual(["zone-a: other-0 other-1 near"]);
       });
 
-      it("comes before them all where others wait elsewhere, who may come to the emptiest zone (seed 40002224)", () => {
+      it("joins a counted pod if another one can still go to the emptiest zone (seed 40002224)", () => {
         const large = pods(2, { name: "other", cpu: "3", labels: { app: "web" } });
         const types = [instanceType({ cpu: 4 })];
         const two = [poolInput({ limits: { nodes: 2 } }, types)];
@@ -386,7 +386,7 @@ describe("topology spread", () => {
         ]);
       });
 
-      it("comes after the first where none of the others may lift the smallest count (seed 25001458)", () => {
+      it("stays pending if no counted pod can raise the smallest count (seed 25001458)", () => {
         const large = pods(2, { name: "other", cpu: "3", labels: { app: "web" } });
         const types = [instanceType({ cpu: 4 })];
         const two = [poolInput({ limits: { nodes: 2 } }, types)];
@@ -411,7 +411,7 @@ describe("topology spread", () => {
         ]);
       });
 
-      it("comes before them all where it may be the first of its kind, or one is not counted", () => {
+      it("joins all counted pods if it may be the first in its zone, or one of them is not counted", () => {
         expect(placed({ pods: [...others, near({})], pools })).toEqual([
           "zone-a: other-0 other-1 near",
         ]);
@@ -440,18 +440,18 @@ describe("pod affinity", () => {
     },
   });
 
-  it("joins the zone where the others run", () => {
+  it("joins the zone in which the target pods run", () => {
     const nodes = [full("n", "zone-c", [running("old", "n")])];
     expect(placed({ pods: [pod({ spec: near(ZONE) })], nodes })).toEqual(["zone-c: pod"]);
   });
 
-  it("joins the host where the others go", () => {
+  it("joins the planned node of its target pod", () => {
     const leader = pod({ name: "leader", cpu: "1", labels: { app: "web" } });
     const follower = pod({ name: "follower", spec: near(HOSTNAME) });
     expect(placed({ pods: [leader, follower] })).toEqual(["?: leader follower"]);
   });
 
-  it("joins a node of those it wants to be near, in whichever zone that comes up (seed 7620150)", () => {
+  it("joins a node of its targets whose zone is still open (seed 7620150)", () => {
     const leader = pod({ name: "leader", cpu: "3", labels: { app: "web" } });
     const other = pod({ name: "z-other", cpu: "3" });
     const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
@@ -467,7 +467,7 @@ describe("pod affinity", () => {
     ]);
   });
 
-  it("joins others of its kind who wait to be counted, and is not the first in another zone (seed 9951442)", () => {
+  it("joins planned pods of its own labels, rather than be the first in another zone (seed 9951442)", () => {
     const labels = { app: "web" };
     const batch = [
       pod({ name: "other", cpu: "3" }),
@@ -480,7 +480,7 @@ describe("pod affinity", () => {
     ]);
   });
 
-  it("joins those that came to another node after the first had no room for it", () => {
+  it("joins a later target pod on another node, if the first target's node is full", () => {
     const labels = { app: "web" };
     const batch = [
       pod({ name: "leader", cpu: "3200m", labels }),
@@ -494,11 +494,11 @@ describe("pod affinity", () => {
     ]);
   });
 
-  it("waits for a pod that is not there", () => {
+  it("keeps a pod pending if no pod matches its affinity", () => {
     expect(placed({ pods: [pod({ spec: near(ZONE) })] })).toEqual(["left: pod"]);
   });
 
-  it("looks into other namespaces by name and by label", () => {
+  it("matches pods of other namespaces by namespaces and namespaceSelector", () => {
     const nodes = [
       full("n", "zone-c", [
         pod({ name: "old", namespace: "shop", nodeName: "n", labels: { app: "web" } }),
@@ -519,7 +519,7 @@ describe("pod affinity", () => {
     expect(placed({ pods: [all], ...unlisted })).toEqual(["zone-c: pod"]);
   });
 
-  it("gives a preferred affinity up when nobody is there", () => {
+  it("drops a preferred affinity if no pod matches it", () => {
     const preferred = {
       affinity: {
         podAffinity: {
@@ -542,14 +542,14 @@ describe("pod anti-affinity", () => {
     },
   });
 
-  it("keeps out of zones where the others run", () => {
+  it("avoids zones in which matching pods run", () => {
     const nodes = ["zone-a", "zone-b"].map((zone, index) =>
       full(`n${index}`, zone, [running(`old-${index}`, `n${index}`)]),
     );
     expect(placed({ pods: [pod({ spec: apart(ZONE) })], nodes })).toEqual(["zone-c: pod"]);
   });
 
-  it("of those who run leaves open what only nodes that are there tell of", () => {
+  it("of running pods limits only pods that it selects, over values that only existing nodes show", () => {
     // No pool defines values for racks. The existing node shows that there is another rack.
     const pools = [poolInput({ requirements: [{ key: "rack", operator: "Exists" }] })];
     const racks = (namespaces: readonly string[]) => {
@@ -577,7 +577,7 @@ describe("pod anti-affinity", () => {
     expect(racks(["shop"])).toEqual([{ key: "rack", operator: "Exists" }]);
   });
 
-  it("does not count pods that are leaving or being moved", () => {
+  it("does not count pods that are being deleted or moved", () => {
     const old = running("old", "n");
     const leaving = {
       ...old,
@@ -590,14 +590,14 @@ describe("pod anti-affinity", () => {
     expect(placed({ pods: [moving], nodes: moved })).toEqual(["zone-a: old"]);
   });
 
-  it("is kept both ways between pods of one batch", () => {
+  it("keeps pods of one batch apart, whichever of them has the rule", () => {
     const hermit = pod({ name: "hermit", cpu: "1", spec: apart(HOSTNAME) });
     const web = pod({ name: "web", labels: { app: "web" } });
     expect(placed({ pods: [hermit, web] })).toEqual(["?: hermit", "?: web"]);
   });
 });
 
-describe("affinity with one's own kind", () => {
+describe("pod affinity of a pod to its own labels", () => {
   const term = { topologyKey: HOSTNAME, ...WEB };
   const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
   const near = (name: string, cpu: string, spec: Partial<Pod["spec"]> = {}) =>
@@ -610,7 +610,7 @@ describe("affinity with one's own kind", () => {
     });
   const empty = ["zone-b", "zone-c"].map((zone) => full(zone, zone, []));
 
-  it("settles where its first pod goes if a spread would else come before it (seed 910892)", () => {
+  it("fixes the zone of the first pod if a spread pod would be placed before it (seed 910892)", () => {
     // The pod that is placed second is refused in one of the zones. Either it is no longer the first pod of its
     // affinity there, or the skew would be too large.
     const spreading = pod({ ...spread({}), name: "spreading", cpu: "2" });
@@ -628,7 +628,7 @@ describe("affinity with one's own kind", () => {
     ]);
   });
 
-  it("stays open where its first pod goes if more would stay pending than are refused then (seed 911310)", () => {
+  it("leaves the zone of the first pod open if fixing it would keep more pods pending (seed 911310)", () => {
     const inB = { nodeSelector: { [ZONE]: "zone-b" } };
     const { spec } = spread({ nodeAffinityPolicy: "Ignore" });
     const spreading = pod({
@@ -654,7 +654,7 @@ describe("affinity with one's own kind", () => {
     ]);
   });
 
-  it("lets no pod be the first where another is already, even if it may not go there", () => {
+  it("refuses a pod if a matching pod runs in a zone that the pod may not use", () => {
     const term = { topologyKey: ZONE, ...WEB };
     const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
     const labels = { app: "web" };
