@@ -19,30 +19,30 @@ const GUARD: PodDisruptionBudget = {
 };
 const TOLD = `pod "default/waits" waits because its nodepools are at their limits, and could take the room on a new node that pod "default/old-0" must have before it may go`;
 
-describe("a pod that waits without a place", () => {
-  it("holds up the move of a pod that a budget guards, or that moves first, to a node it could be on", () => {
+describe("a pending pod without a place", () => {
+  it("blocks the move of a protected pod to a new node that it could use itself", () => {
     expect(held([waiting("2")])).toBe(TOLD);
     expect(held([waiting("2")], { pdbs: [], movesFirst: () => true })).toBe(TOLD);
   });
 
-  it("holds up nobody who may go before a new one is there", () => {
+  it("does not block the move of a pod that may be evicted before its new node is there", () => {
     expect(held([waiting("2")], { pdbs: [] })).toBeUndefined();
   });
 
-  it("holds up nobody whose new node has room for both, or none for it", () => {
+  it("does not block a move if the new node has room for both pods, or is too small for it", () => {
     expect(held([waiting("500m")])).toBeUndefined();
     expect(held([waiting("500m"), waiting("500m"), waiting("500m")])).toBe(TOLD);
     expect(held([waiting("5")])).toBeUndefined();
   });
 
-  it("holds up nobody where labels and taints keep it off the new node", () => {
+  it("does not block a move if node selector or taints keep it off the new node", () => {
     const selector = { nodeSelector: { "kubernetes.io/arch": "arm64" } };
     expect(held([waiting("2", selector)])).toBeUndefined();
     const taints = [{ key: "team", value: "a", effect: "NoSchedule" }] as const;
     expect(held([waiting("2")], {}, { pool: FULL }, { taints })).toBeUndefined();
   });
 
-  it("holds up nobody where more than limits keeps it off: no room that comes up is for it", () => {
+  it("does not block a move if something other than limits keeps it pending", () => {
     const term = { topologyKey: "topology.kubernetes.io/zone", labelSelector: SELECTS_NOBODY };
     const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
     expect(held([waiting("2", { affinity })])).toBeUndefined();
@@ -51,14 +51,14 @@ describe("a pod that waits without a place", () => {
     expect(held([waiting("2", { nodeSelector: { team: "a" } })])).toBeUndefined();
   });
 
-  it("holds up nobody whose new node stands where its volume is not", () => {
+  it("does not block a move if its volume is in another zone than the new node", () => {
     expect(held([waiting("2", withVolume("in-zone-b"))], {}, { pool: IN_ZONE_B })).toBe(TOLD);
     const requirements = [{ key: ZONE, operator: "In", values: ["zone-a"] }] as const;
     const inZoneA = { requirements };
     expect(held([waiting("2", withVolume("in-zone-b"))], {}, undefined, inZoneA)).toBeUndefined();
   });
 
-  it("holds up nobody whom the budget lets go at once with all that are to have the room", () => {
+  it("does not block a move if the PodDisruptionBudget allows all evictions at once", () => {
     const allowing = (disruptionsAllowed: number) => ({
       pdbs: [{ ...GUARD, status: { disruptionsAllowed } }],
     });
@@ -86,16 +86,16 @@ describe("a pod that waits without a place", () => {
     expect(held([waiting("2")], { pdbs, pending: beside([gone, ends]) })).toBeUndefined();
   });
 
-  it("holds up nobody who is not ready and whose budget lets such go", () => {
+  it("does not block the move of an unready pod whose PodDisruptionBudget is AlwaysAllow", () => {
     const spec = { ...GUARD.spec, unhealthyPodEvictionPolicy: "AlwaysAllow" as const };
     expect(held([waiting("2")], { pdbs: [{ ...GUARD, spec }] })).toBeUndefined();
   });
 
-  it("holds up no node whose drain ends whatever its pods do", () => {
+  it("does not block the removal of a node with a terminationGracePeriod", () => {
     expect(held([waiting("2")], {}, undefined, { terminationGracePeriod: "1h" })).toBeUndefined();
   });
 
-  it("is nobody that fits only on a larger machine than the new one, with its daemons", () => {
+  it("does not block a move if it fits only on a larger type than the new node, daemons included", () => {
     const types = [instanceType({ cpu: 4 }), instanceType({ cpu: 8 })];
     const full = { pool: { limits: { cpu: 4_000 } }, types };
     expect(held([waiting("3900m")], {}, full)).toBe(TOLD);
@@ -104,12 +104,12 @@ describe("a pod that waits without a place", () => {
     expect(held([waiting("3900m")], {}, full, { daemons: [daemon] })).toBeUndefined();
   });
 
-  it("may be one whom a taint only asks to go elsewhere", () => {
+  it("blocks a move even if the new node has a PreferNoSchedule taint", () => {
     const taints = [{ key: "team", value: "a", effect: "PreferNoSchedule" }] as const;
     expect(held([waiting("2")], {}, undefined, { taints })).toBe(TOLD);
   });
 
-  it("is looked for on the types of the new node only if its taints allow a waiting pod", () => {
+  it("is compared with the types of the new node only if it tolerates that node's taints", () => {
     let looks = 0;
     const looked = () => looks++;
     const taints = [{ key: "team", value: "a", effect: "NoSchedule" }] as const;
@@ -119,7 +119,7 @@ describe("a pod that waits without a place", () => {
     expect(looks).toBe(1);
   });
 
-  it("holds up nobody where it has a place of its own: a new node can be made for it", () => {
+  it("does not block a move if a new node can be launched for it", () => {
     expect(held([waiting("2")], {}, { pool: {} })).toBeUndefined();
   });
 });

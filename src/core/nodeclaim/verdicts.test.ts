@@ -387,7 +387,7 @@ describe("garbage collection", () => {
     expect(atOnce(orphanedClaims({ ...input, claims: [claimWith()] }))).toHaveLength(0);
   });
 
-  it("keeps an orphaned NodeClaim that is gone, was recreated, or whose Node is Ready", () => {
+  it("spares a NodeClaim that is gone, recreated, or whose Node is Ready by now", () => {
     const claim = claimWith(is("Registered", "True"));
     expect(isStillOrphan(claim, claim, [])).toBe(true);
     expect(isStillOrphan(claim, undefined, [])).toBe(false);

@@ -210,7 +210,7 @@ describe("the record of a plan", () => {
     expect([failureOf(true), failureOf(false)]).toEqual(["relaxesNoMoreMinValues", undefined]);
   });
 
-  it("tells that groups of one host were placed first", () => {
+  it("says that host groups were placed first", () => {
     expect(planBatch(HOST_GROUP, DEFAULT_PLANNER).planner?.hostGroupsFirst).toBe(true);
   });
 });

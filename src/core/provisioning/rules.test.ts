@@ -33,7 +33,7 @@ function where(options: Partial<SchedulingInput>): string[] {
 }
 
 describe("a pool", () => {
-  it("offers its template's labels to pods, and nobody else's", () => {
+  it("matches a node selector with its own template labels only", () => {
     const pools = [poolInput({ name: "web", labels: { team: "web" } }), poolInput({ name: "any" })];
     const one = pod({ spec: { nodeSelector: { team: "web" } } });
     expect(where({ pods: [one], pools })).toEqual(["web: pod"]);
@@ -42,7 +42,7 @@ describe("a pool", () => {
     ]);
   });
 
-  it("of v1alpha5 does not take pods that ask for a NodePool, nor the other way round", () => {
+  it("of v1alpha5 takes no pods that select a NodePool, and the other way round", () => {
     const pools = [
       poolInput({ name: "old", id: "provisioner/old", generation: "alpha", weight: 1 }),
       poolInput({ name: "new" }),
@@ -59,14 +59,14 @@ describe("a pool", () => {
     expect(keys).not.toContain("karpenter.sh/provisioner-name");
   });
 
-  it("asks nobody to tolerate its startup taints", () => {
+  it("takes pods that do not tolerate its startup taints", () => {
     const startupTaints = [{ key: "cni", effect: "NoSchedule" as const }];
     expect(where({ pods: [pod()], pools: [poolInput({ startupTaints })] })).toEqual([
       "default: pod",
     ]);
   });
 
-  it("keeps types out by bounds on their labels", () => {
+  it("excludes instance types by Gt, Gte, Lt and Lte bounds on their labels", () => {
     const types = [2, 4, 8].map((cpu) => instanceType({ cpu, labels: { "x/cpu": [String(cpu)] } }));
     const between = (...specs: [operator: "Gt" | "Lt" | "Gte" | "Lte", bound: string][]) =>
       solved({
@@ -91,14 +91,14 @@ describe("a pool", () => {
   });
 });
 
-describe("daemons", () => {
+describe("DaemonSet pods", () => {
   const owner = { kind: "DaemonSet", name: "agent" };
   const types = [
     instanceType({ name: "arm", cpu: 2, arch: "arm64" }),
     instanceType({ name: "amd", cpu: 2, priceMicroUsd: 500_000 }),
   ];
 
-  it("take room only on the types that they run on", () => {
+  it("count only on instance types that they run on", () => {
     const daemon = pod({
       name: "agent",
       cpu: "1",
@@ -133,7 +133,7 @@ describe("daemons", () => {
     }
   });
 
-  it("take room also when they wait for nodes that Karpenter has made ready", () => {
+  it("count also if they select initialized nodes", () => {
     const spec = {
       nodeSelector: { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" },
     };
@@ -142,7 +142,7 @@ describe("daemons", () => {
     expect(newClaims[0]?.requests["cpu"]).toBe(2_000);
   });
 
-  it("take no room when no term of theirs asks for anything: no node is to run them", () => {
+  it("do not count if all of their node affinity terms are empty", () => {
     const agent = (...terms: readonly object[]) => {
       const required = { nodeSelectorTerms: terms };
       const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: required };
@@ -163,7 +163,7 @@ describe("daemons", () => {
     expect(there({}, onLinux)).toEqual(["default: pod"]);
   });
 
-  it("take room only on nodes whose names their terms ask for, and on none to come of a name that is known", () => {
+  it("count by matchFields on existing nodes of that name, but not on new nodes", () => {
     const named = (operator: "In" | "NotIn", name: string) => ({
       matchFields: [{ key: "metadata.name", operator, values: [name] }],
     });
@@ -193,14 +193,14 @@ describe("daemons", () => {
     expect(there(named("In", "other"), onLinux)).toEqual(["default: pod"]);
   });
 
-  it("take no room when they want devices by claim, which no new node of ours can give", () => {
+  it("do not count on new nodes if they have ResourceClaims", () => {
     const spec = { resourceClaims: [{ name: "gpu" }] };
     const daemonPods = [pod({ name: "agent", cpu: "1", owner, spec })];
     const { newClaims } = solved({ pods: [pod({ cpu: "1" })], daemonPods });
     expect(newClaims[0]?.requests["cpu"]).toBe(1_000);
   });
 
-  it("put up with PreferNoSchedule, so that their room is kept there", () => {
+  it("count on pools with a PreferNoSchedule taint", () => {
     const taints = [{ key: "busy", effect: "PreferNoSchedule" as const }];
     const daemonPods = [pod({ name: "agent", cpu: "1", owner })];
     const { newClaims } = solved({
@@ -229,7 +229,7 @@ describe("daemons", () => {
   });
 });
 
-describe("nodes on their way", () => {
+describe("nodes that have not joined yet", () => {
   const claim = nodeClaim({
     name: "new",
     startupTaints: [{ key: "cni", effect: "NoSchedule" }],
@@ -241,7 +241,7 @@ describe("nodes on their way", () => {
   });
   const inFlight = viewOf({ node: undefined, claim, pods: [], marked: false, nominatedUntilMs: 9 });
 
-  it("take the pods that they were launched for, also when they are nominated", () => {
+  it("take pending pods up to their allocatable, also while nominated", () => {
     expect(where({ pods: pods(2, { cpu: "1" }), nodes: [inFlight] })).toEqual([
       "new <- pod-0 pod-1",
     ]);
@@ -251,14 +251,14 @@ describe("nodes on their way", () => {
     ]);
   });
 
-  it("come after those that are initialized", () => {
+  it("are used after initialized nodes", () => {
     const ready = nodeView({ node: { name: "z-ready" } });
     expect(where({ pods: [pod()], nodes: [inFlight, ready] })).toEqual(["z-ready <- pod"]);
   });
 });
 
-describe("pods of a node that is leaving", () => {
-  it("are planned for elsewhere, and count for nobody where they were", () => {
+describe("pods of a node that is being deleted", () => {
+  it("are planned for another node, and do not count on the old one", () => {
     const running = pod({ name: "moving", cpu: "3", nodeName: "old" });
     const leaving = nodeView({ node: { name: "old" }, pods: [running], deleting: true });
     const other = nodeView({ node: { name: "stays" } });
@@ -280,14 +280,14 @@ describe("preferences", () => {
       spec: { affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution } } },
     });
 
-  it("count by weight, and not at all under policy Ignore", () => {
+  it("are tried by weight, and ignored under preference policy Ignore", () => {
     const one = choosy(prefer("zone-b", 1), prefer("zone-c", 9));
     expect(solved({ pods: [one] }).newClaims[0]?.cheapest.zone).toBe("zone-c");
     const options = { ...SCHEDULING_OPTIONS, preferencePolicy: "Ignore" as const };
     expect(solved({ pods: [one], options }).newClaims[0]?.cheapest.zone).toBe("zone-a");
   });
 
-  it("to be near a neighbour are given up before those to be far from one", () => {
+  it("for pod affinity are dropped before those for pod anti-affinity", () => {
     const term = { topologyKey: ZONE, labelSelector: { matchLabels: { app: "db" } } };
     const wish = {
       preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }],
@@ -298,7 +298,7 @@ describe("preferences", () => {
     expect(newClaims[0]?.cheapest.zone).toBe("zone-b");
   });
 
-  it("for other nodes than a neighbour's are given up when there is no other", () => {
+  it("for pod anti-affinity are dropped if no other node can be launched", () => {
     const apart = {
       podAntiAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [
@@ -319,7 +319,7 @@ describe("preferences", () => {
   });
 });
 
-describe("label keys of an affinity term", () => {
+describe("label keys of a pod anti-affinity term", () => {
   const batch = (name: string, color: string, keys: object) =>
     pod({
       name,
@@ -340,14 +340,14 @@ describe("label keys of an affinity term", () => {
     });
   const colors = ["blue", "blue", "red"];
 
-  it("matchLabelKeys mean those who have the pod's own values", () => {
+  it("with matchLabelKeys keep away pods that have the pod's own values", () => {
     const all = colors.map((color, index) =>
       batch(`${color}-${index}`, color, { matchLabelKeys: ["color"] }),
     );
     expect(where({ pods: all })).toEqual(["default: blue-0 red-2", "default: blue-1"]);
   });
 
-  it("mismatchLabelKeys mean those who have other values", () => {
+  it("with mismatchLabelKeys keep away pods that have other values", () => {
     const all = colors.map((color, index) =>
       batch(`${color}-${index}`, color, { mismatchLabelKeys: ["color"] }),
     );
@@ -355,14 +355,14 @@ describe("label keys of an affinity term", () => {
   });
 });
 
-describe("what a pod asks for decides its node", () => {
+describe("what a pod requests decides its node", () => {
   const requests = (cpu: string) => ({ name: "c", resources: { requests: { cpu } } });
   const types = [2, 4, 8].map((cpu) => instanceType({ cpu }));
   const typeOf = (spec: Partial<Pod["spec"]>) =>
     solved({ pods: [pod({ spec })], pools: [poolInput({}, types)] }).newClaims[0]?.cheapest
       .instanceType;
 
-  it("by its init containers' peak, its sidecars, its overhead, and what it asks for as a whole", () => {
+  it("by init containers, sidecars, overhead and pod-level requests", () => {
     const containers = [requests("1500m")];
     const sidecar = { ...requests("1"), name: "s", restartPolicy: "Always" as const };
     expect(typeOf({ containers })).toBe("m-2x");
@@ -372,7 +372,7 @@ describe("what a pod asks for decides its node", () => {
     expect(typeOf({ containers, resources: { requests: { cpu: "6" } } })).toBe("m-8x");
   });
 
-  it("by what the kubelet still holds for those that are being resized on a node", () => {
+  it("by allocatedResources of running pods that are being resized", () => {
     const running = pod({ name: "resized", nodeName: "n", cpu: "1" });
     const held = (cpu: string) => ({
       ...running,
@@ -397,7 +397,7 @@ describe("what a pod asks for decides its node", () => {
     expect(where({ pods: [pod({ cpu: "2" })], nodes: nodes("3") })).toEqual(["default: pod"]);
   });
 
-  it("by the zones that its ephemeral volume's class allows", () => {
+  it("by the zones that the StorageClass of its ephemeral volume allows", () => {
     const volumes = {
       claims: [],
       volumes: [],

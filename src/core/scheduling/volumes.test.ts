@@ -54,7 +54,7 @@ const using = (...claims: string[]) =>
   });
 
 describe("VolumeIndex", () => {
-  it("looks at so many combinations of what volumes ask at most, and at equal ones once", () => {
+  it("bounds the number of alternatives of several volumes, and drops equal ones", () => {
     const labelled = (name: string, key: string, values: readonly string[]): PersistentVolume => ({
       metadata: { name },
       spec: {
@@ -89,7 +89,7 @@ describe("VolumeIndex", () => {
     expect(zones).toEqual([["a"], ["b"], ["c"]]);
   });
 
-  it("says why a pod's volumes keep it from being planned for", () => {
+  it("says for which PersistentVolumeClaim and why a pod is refused", () => {
     const index = new VolumeIndex({
       ...NOTHING,
       claims: [
@@ -144,7 +144,7 @@ describe("VolumeIndex", () => {
     ]);
   });
 
-  it("refuses a pod by any of its volumes, not by the first alone", () => {
+  it("refuses a pod if any of its volumes is invalid, not only the first", () => {
     const claims = [claim("good", { storageClassName: "wait" }), claim("bad", {})];
     const index = new VolumeIndex({ ...NOTHING, claims, classes: [storageClass("wait")] });
     expect(index.refusal(using("good", "bad"))).toContain("must define a storage class");
@@ -156,7 +156,7 @@ describe("VolumeIndex", () => {
     expect(index.refusal(pod({ spec: { volumes: both } }))).toContain("StorageClass=gone");
   });
 
-  it("knows the driver of a volume from before CSI, and none for what no driver attaches", () => {
+  it("counts an in-tree EBS volume for the CSI driver, and NFS for no driver", () => {
     const index = new VolumeIndex({
       ...NOTHING,
       claims: ["old", "file"].map((name) => claim(name, { volumeName: `pv-${name}` })),
@@ -170,7 +170,7 @@ describe("VolumeIndex", () => {
     );
   });
 
-  it("does not ask a new node for the host name of a disk that was on an old one", () => {
+  it("ignores the hostname requirement of local and hostPath volumes, but not of CSI volumes", () => {
     const matchExpressions = [
       { key: "kubernetes.io/hostname", operator: "In" as const, values: ["n1"] },
       { key: "topology.kubernetes.io/zone", operator: "In" as const, values: ["zone-a"] },
@@ -191,7 +191,7 @@ describe("VolumeIndex", () => {
     expect(keysOf({ csi: { driver: "ebs" } })[0]).toContain("kubernetes.io/hostname");
   });
 
-  it("combines the choices of several volumes and leaves contradictions out", () => {
+  it("intersects the zones of several volumes and drops contradictions", () => {
     const index = new VolumeIndex({
       ...NOTHING,
       claims: [claim("a", { volumeName: "pa" }), claim("b", { volumeName: "pb" })],
@@ -201,7 +201,7 @@ describe("VolumeIndex", () => {
     expect(texts).toEqual(["topology.kubernetes.io/zone In [zone-b]"]);
   });
 
-  it("takes a class's allowed topologies for a volume that is not there yet", () => {
+  it("uses allowedTopologies of the StorageClass for a volume that does not exist yet", () => {
     const allowedTopologies = [
       { matchLabelExpressions: [{ key: "topology.kubernetes.io/zone", values: ["zone-b"] }] },
     ];
@@ -228,7 +228,7 @@ describe("VolumeIndex", () => {
     ]);
   });
 
-  it("does not attach more volumes to a node than it has slots for", () => {
+  it("attaches no more volumes to an existing node than its CSINode allows", () => {
     const names = ["a", "b", "c"];
     const volumes: VolumeObjects = {
       claims: names.map((name) => claim(name, { volumeName: `pv-${name}` })),
@@ -274,7 +274,7 @@ describe("VolumeIndex", () => {
       }));
     const counts = (result: SchedulingResult) => result.newClaims.map((one) => one.pods.length);
 
-    it("attaches no more than machines of the type were seen to have slots for", () => {
+    it("attaches no more volumes than the CSINodes of the same type allow", () => {
       const type = { "node.kubernetes.io/instance-type": "m-4x" };
       const nodes = [nodeView({ node: { name: "n", labels: type }, deleting: true })];
       const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
@@ -283,7 +283,7 @@ describe("VolumeIndex", () => {
       expect(counts(solve(schedulingInput({ ...input, volumes: volumes() })))).toEqual([3]);
     });
 
-    it("goes by the machine of a type that was seen with the fewest slots", () => {
+    it("uses the smallest limit among the CSINodes of the same type", () => {
       const labels = { "node.kubernetes.io/instance-type": "m-4x" };
       const slots = { m: 3, n: 2, o: 4 };
       const nodes = Object.keys(slots).map((name) =>
@@ -299,7 +299,7 @@ describe("VolumeIndex", () => {
       expect(counts(solve(schedulingInput({ ...input, volumes: facts })))).toEqual([2, 1]);
     });
 
-    it("believes a type what it says of itself before what was seen of its machines", () => {
+    it("prefers the attach limit in the type's capacity to that of its CSINodes", () => {
       const labels = { "node.kubernetes.io/instance-type": "m-4x" };
       const nodes = [nodeView({ node: { name: "n", labels }, deleting: true })];
       const capacity = { "attachable-volumes-csi-ebs": 2 };
@@ -309,7 +309,7 @@ describe("VolumeIndex", () => {
       expect(counts(solve(schedulingInput({ ...input, volumes: volumes(9) })))).toEqual([2, 1]);
     });
 
-    it("believes the cloud's limit of a type while none of its machines tells another one", () => {
+    it("uses the cloud's attach limit of a type until a CSINode of the type has another", () => {
       const labels = { "node.kubernetes.io/instance-type": "m-4x" };
       const nodes = [nodeView({ node: { name: "n", labels }, deleting: true })];
       const limited = { ...instanceType({ cpu: 4 }), volumeAttachmentLimits: { ebs: 2 } };
@@ -319,7 +319,7 @@ describe("VolumeIndex", () => {
       expect(counts(solve(schedulingInput(running)))).toEqual([3]);
     });
 
-    it("keeps to what a type says of itself, counts a shared claim once, takes a larger type", () => {
+    it("counts a shared claim once and takes a larger type, by the attach limits of types", () => {
       const slots = (count: number) => ({ "attachable-volumes-csi-ebs": count });
       const pools = [
         poolInput({}, [
@@ -340,7 +340,7 @@ describe("VolumeIndex", () => {
     });
   });
 
-  it("tries the zones that a volume could be in one after the other", () => {
+  it("tries the zones of a volume in order until one has an offering", () => {
     const facts: VolumeObjects = {
       ...NOTHING,
       claims: [claim("a", { volumeName: "pa" })],
@@ -350,14 +350,14 @@ describe("VolumeIndex", () => {
     expect(result.newClaims[0]?.cheapest.zone).toBe("zone-c");
   });
 
-  describe("of which a volume could be in either of two", () => {
+  describe("with a volume that may be in either of two zones", () => {
     const facts: VolumeObjects = {
       ...NOTHING,
       claims: [claim("a", { volumeName: "pa" })],
       volumes: [volume("pa", [["zone-c"], ["zone-b"]])],
     };
 
-    it("uses a node that is there in the second, too", () => {
+    it("uses an existing node in the second zone, too", () => {
       const there = (zone: string) => {
         const labels = { "topology.kubernetes.io/zone": zone };
         const nodes = [nodeView({ node: { name: "n", labels } })];
@@ -368,7 +368,7 @@ describe("VolumeIndex", () => {
       expect(there("zone-a")).toEqual([]);
     });
 
-    it("launches in the second when other rules close the first", () => {
+    it("launches a node in the second zone if pod anti-affinity excludes the first", () => {
       const labelSelector = { matchLabels: { app: "web" } };
       const topologyKey = "topology.kubernetes.io/zone";
       const podAntiAffinity = {

@@ -26,7 +26,7 @@ function withVacantSeat(owner = JOB): Placements {
 }
 
 describe("the node planned for a pod", () => {
-  it("is the one of the latest plan, until the pod is bound or gone", () => {
+  it("is that of the latest plan, until the pod is bound or deleted", () => {
     const placements = new Placements();
     const [one, other] = [pod({ name: "one" }), pod({ name: "other" })];
     placements.plan("a", [one, other], NOW);
@@ -42,7 +42,7 @@ describe("the node planned for a pod", () => {
     expect([one, other].map((each) => placements.targetOf(each))).toEqual([undefined, undefined]);
   });
 
-  it("passes to one successor of a pod that was to move, and to no other pod", () => {
+  it("passes to one successor of a deleted pod that was to move, with the same owner", () => {
     const placements = withVacantSeat();
     const stranger = pending("stranger", { kind: "Job", name: "other" });
     const successors = [stranger, moving("elsewhere"), pending("first"), pending("second")];
@@ -51,7 +51,7 @@ describe("the node planned for a pod", () => {
     expect(placements.assign([pending("second")], NOW).size).toBe(0);
   });
 
-  it("passes to nobody if the pod was not to move, or has no owner", () => {
+  it("does not pass on if the pod was pending, or has no owner", () => {
     const placements = new Placements();
     const [waiting, bare] = [pending("waiting"), pod({ name: "bare", nodeName: "old" })];
     placements.plan("a", [waiting, bare], NOW);
@@ -65,7 +65,7 @@ describe("the node planned for a pod", () => {
     ["ReplicaSet", 1],
     ["StatefulSet", 1],
     ["ReplicationController", 1],
-  ])("waits for the successor of a pod of a %s for %i minutes", (kind, minutes) => {
+  ])("is kept for the successor of a pod of a %s for %i minutes", (kind, minutes) => {
     const placements = withVacantSeat({ kind, name: "job" });
     const next = pending("next");
     const untilMs = NOW + minutes * MINUTE;
@@ -75,7 +75,7 @@ describe("the node planned for a pod", () => {
     expect(placements.assign([next], untilMs).size).toBe(0);
   });
 
-  it("waits an hour for a pod that is not evicted, and not for one that ran nowhere", () => {
+  it("is kept for an hour for a running pod that is not evicted, but not for a pending pod", () => {
     const placements = new Placements();
     placements.plan("a", [moving("early")], NOW);
     placements.plan("a", [moving("late"), pending("new")], NOW + MINUTE);
@@ -84,7 +84,7 @@ describe("the node planned for a pod", () => {
     expect(placements.awaitedAt("a", NOW + 61 * MINUTE)).toBeUndefined();
   });
 
-  it("is given up for the pod's own seat, or for the vacant one that it was assigned", () => {
+  it("is dropped when the pod gives up its own seat or the vacant one assigned to it", () => {
     const placements = withVacantSeat();
     const own = moving("own");
     placements.plan("a", [own], NOW);
@@ -100,7 +100,7 @@ describe("the node planned for a pod", () => {
     expect(vacant.awaitedAt("a", NOW)).toBeUndefined();
   });
 
-  it("is none once its node takes no pods, except for pods that exist", () => {
+  it("is dropped for vacant seats once its node takes no pods, but kept for existing pods", () => {
     const placements = withVacantSeat();
     placements.plan("a", [moving("other", { owner: { kind: "Job", name: "two" } })], NOW);
     placements.targetGone("a");
@@ -109,8 +109,8 @@ describe("the node planned for a pod", () => {
   });
 });
 
-describe("pods bound to a node without a seat there", () => {
-  it("are named, the first three, while seats of others are open", () => {
+describe("pods bound to a node on which they have no seat", () => {
+  it("are reported, the first three, while seats of other pods are open", () => {
     const placements = new Placements();
     const planned = pod({ name: "planned" });
     placements.plan("a", [planned], NOW);
@@ -123,7 +123,7 @@ describe("pods bound to a node without a seat there", () => {
     expect(placements.takersOf("a")).toEqual([]);
   });
 
-  it("are named if their own seat is on another node", () => {
+  it("are reported if their own seat is on another node", () => {
     const placements = new Placements();
     placements.plan("a", [pod({ name: "one" }), pod({ name: "two" })], NOW);
     placements.plan("b", [pod({ name: "other" })], NOW);
@@ -133,7 +133,7 @@ describe("pods bound to a node without a seat there", () => {
     expect(placements.targetOf(pod({ name: "other" }))).toBeUndefined();
   });
 
-  it("give their own seat to the pod of their owner whose seat they take", () => {
+  it("swap seats with the pod of the same owner whose seat they take", () => {
     const placements = new Placements();
     const [one, other, third] = [pending("one"), pending("other"), pending("third")];
     placements.plan("a", [one], NOW);
@@ -161,14 +161,14 @@ describe("pods bound to a node without a seat there", () => {
     expect(placements.targetOf(large)).toBe("a");
   });
 
-  it("give their own seat to the successor of a pod that moves, if they take its seat", () => {
+  it("leave their seat to the successor whose vacant seat they take", () => {
     const placements = withVacantSeat();
     placements.plan("b", [pending("other")], NOW);
     placements.bound(pending("other"), () => ["a"]);
     expect([...placements.assign([pending("next")], NOW)]).toEqual([["default/next", "b"]]);
   });
 
-  it("end a vacant seat of their owner, first one on that node", () => {
+  it("use up a vacant seat of their owner, on that node if there is one", () => {
     const placements = withVacantSeat();
     const second = moving("second");
     placements.plan("b", [second], NOW);
@@ -193,7 +193,7 @@ describe("a node", () => {
   });
 });
 
-describe("the seats after a start", () => {
+describe("seats restored after a restart", () => {
   const running = pod({ name: "there", nodeName: "n", owner: JOB });
   function recalled(
     claim: Partial<NodeClaim["metadata"]> = {},
@@ -216,19 +216,19 @@ describe("the seats after a start", () => {
     return placements.awaitedAt("a", NOW);
   }
 
-  it("are those of planned pods that do not run there", () => {
+  it("are those of the planned pods that do not run on the node", () => {
     expect(recalled()).toEqual({ count: 2, untilMs: NOW + 10 * MINUTE });
     expect(recalled({ annotations: {} })).toBeUndefined();
   });
 
-  it("are kept for ten minutes from when the node was usable", () => {
+  it("are kept for ten minutes after the node was initialized", () => {
     expect(recalled({}, { usableForMs: 4 * MINUTE })?.untilMs).toBe(NOW + 6 * MINUTE);
     expect(recalled({}, { usableForMs: 10 * MINUTE })).toBeUndefined();
     expect(recalled({}, { usableForMs: 11 * MINUTE, isUsable: false })?.count).toBe(2);
     expect(recalled({}, { deleting: true })).toBeUndefined();
   });
 
-  it("are not doubled where a plan knows the node", () => {
+  it("are not added if a newer plan already has seats on the node", () => {
     const placements = new Placements();
     placements.plan("a", [pod({ name: "own" })], NOW);
     const annotations = plannedPodsAnnotation([pending("x")]);
@@ -239,7 +239,7 @@ describe("the seats after a start", () => {
 });
 
 describe("room for pods of a CapacityBuffer", () => {
-  it("is known by the seats of the node", () => {
+  it("is recognized by the seats planned on the node", () => {
     const placements = new Placements();
     const buffer = { metadata: { name: "spare", uid: "1" }, spec: {} };
     const plan = { template: { spec: pod().spec }, count: 1, isBound: () => false };

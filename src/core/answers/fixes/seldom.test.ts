@@ -78,8 +78,8 @@ const inOneOf = (...zones: readonly string[]) => ({
 });
 const using = { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }] };
 
-describe("a higher limit as a fix", () => {
-  it("comes on top of what runs already", () => {
+describe("a raised limit as a fix", () => {
+  it("includes what the pool already uses", () => {
     const limited = poolInput({ limits: { cpu: 42_000 } });
     const pools = [{ ...limited, usage: { cpu: 40_000 } }];
     expect(fixOf(pod({ cpu: "3" }), { pools })).toBe(
@@ -87,7 +87,7 @@ describe("a higher limit as a fix", () => {
     );
   });
 
-  it("counts a node as its cheapest type, even if it might become a larger one when it is opened", () => {
+  it("counts a planned node as its cheapest type, even if a larger type was possible at first", () => {
     const types = [
       instanceType({ name: "arm", cpu: 8, arch: "arm64" }),
       instanceType({ name: "amd", cpu: 16 }),
@@ -104,7 +104,7 @@ describe("a higher limit as a fix", () => {
     ]);
   });
 
-  it("is as low as the nodes of the plan need, whatever they might have become at first (seed 956)", () => {
+  it("is as low as the planned nodes need, even if larger types were possible at first (seed 956)", () => {
     const types = [
       instanceType({ name: "arm", cpu: 4, arch: "arm64" }),
       instanceType({ name: "amd", cpu: 32 }),
@@ -122,8 +122,8 @@ describe("a higher limit as a fix", () => {
   });
 });
 
-describe("a further zone as a fix", () => {
-  it("is tried where too few types are left, before fewer are asked for (seed 702625)", () => {
+describe("an additional zone as a fix", () => {
+  it("is preferred to lower minValues if too few types are left (seed 702625)", () => {
     const types = [
       instanceType({ name: "amd", cpu: 8, zones: ["zone-a"] }),
       instanceType({ name: "arm-a", cpu: 8, arch: "arm64", zones: ["zone-a"] }),
@@ -139,8 +139,8 @@ describe("a further zone as a fix", () => {
   });
 });
 
-describe("a kind of pods for which one change is not enough", () => {
-  it("gets its fix though there are more single changes than it has plans at first (seed 1168)", () => {
+describe("a kind of pods that needs several changes", () => {
+  it("gets a fix even if there are more single changes than plans in the first search (seed 1168)", () => {
     const ports = Array.from({ length: 30 }, (_, at) => ({
       containerPort: at + 1,
       hostPort: at + 1,
@@ -155,8 +155,8 @@ describe("a kind of pods for which one change is not enough", () => {
   });
 });
 
-describe("the fix of one kind of pods", () => {
-  it("is that of another too, where its own would be minded more (seed 51853)", () => {
+describe("a fix for one kind of pods", () => {
+  it("is used for another kind if that kind's own fix would be a larger change (seed 51853)", () => {
     const podAffinity = {
       requiredDuringSchedulingIgnoredDuringExecution: [
         { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "web" } } },
@@ -171,7 +171,7 @@ describe("the fix of one kind of pods", () => {
     expect([all["web"]?.fix?.text, all["near"]?.fix?.text]).toEqual([label, label]);
   });
 
-  it("is that of another too, where the search has made its plans before it comes to that", () => {
+  it("is used for another kind of pods if the search has used up its plans", () => {
     const team = { nodeSelector: { team: "web" } };
     const ports = Array.from({ length: 24 }, (_, at) => ({
       containerPort: at + 1,
@@ -208,8 +208,8 @@ describe("the fix of one kind of pods", () => {
   });
 });
 
-describe("a device that is asked for less", () => {
-  it("is so in request and limit, which have to be equal", () => {
+describe("a fix that lowers a device request", () => {
+  it("lowers request and limit together, as they must be equal", () => {
     const gpu = "nvidia.com/gpu";
     const resources = { requests: { cpu: "1", [gpu]: "4" }, limits: { [gpu]: "4" } };
     const one = pod({ spec: { containers: [{ name: "main", resources }] } });
@@ -221,11 +221,11 @@ describe("a device that is asked for less", () => {
   });
 });
 
-describe("a node's taint that a pod could tolerate", () => {
+describe("a fix that adds a toleration for a node's taint", () => {
   const tainted = (name: string, key: string, cpu = "4") =>
     nodeView({ node: { name, taints: [{ key, effect: "NoSchedule" }], capacity: { cpu } } });
 
-  it("is none that comes and goes with the node's state", () => {
+  it("ignores taints that follow the state of the node", () => {
     const on = (key: string) => fixOf(pod(), { pools: [], nodes: [tainted("n", key)] });
     expect(on("team")).toBe("add a toleration of taint team:NoSchedule to the pod");
     expect(on("node.kubernetes.io/unreachable")).toBe(undefined);
@@ -233,7 +233,7 @@ describe("a node's taint that a pod could tolerate", () => {
     expect(on("karpenter.sh/disrupted")).toBe(undefined);
   });
 
-  it("is of a node with room for it, however many others are full", () => {
+  it("chooses the taint of a node with enough room, even if many other nodes are full", () => {
     const full = Array.from({ length: 10 }, (_, at) => tainted(`n-${at}`, `t-${at % 5}`, "1"));
     const nodes = [...full, tainted("roomy", "team", "4")];
     expect(fixOf(pod({ cpu: "3" }), { pools: [], nodes })).toBe(
@@ -242,15 +242,15 @@ describe("a node's taint that a pod could tolerate", () => {
   });
 });
 
-describe("a key that a pod drops", () => {
-  it("leaves nothing asked for, where one of its terms had nothing else", () => {
+describe("a fix that drops a label key", () => {
+  it("drops the whole affinity if one of its terms consists of that key alone", () => {
     const spec = requiring([["disk", "ssd"]], [["disk", "ssd"], ["gpu"]]);
     expect(fixOf(pod({ spec }), { pools: [], nodes: [nodeView()] })).toBe(
       "drop disk from the pod's node selector and required node affinity",
     );
   });
 
-  it("leaves the others asked for in each term", () => {
+  it("keeps the other requirements of each term", () => {
     const spec = requiring([["disk", "ssd"], ["gpu"]]);
     const nodes = [nodeView({ node: { labels: { gpu: "a" } } })];
     expect(fixOf(pod({ spec }), { pools: [], nodes })).toContain("drop disk from");
@@ -258,8 +258,8 @@ describe("a key that a pod drops", () => {
   });
 });
 
-describe("a key that a pod drops, of a term beside one that never asked for anything", () => {
-  it("leaves the rest of the term asked for: the other one matches no node", () => {
+describe("a fix that drops a label key, beside an empty node affinity term", () => {
+  it("keeps the rest of its term, because the empty term matches no node", () => {
     const spec = requiring([], [["disk", "ssd"], ["gpu"]]);
     expect(fixOf(pod({ spec }), { pools: [], nodes: [nodeView()] })).toBe(undefined);
     const nodes = [nodeView({ node: { labels: { gpu: "a" } } })];
@@ -267,8 +267,8 @@ describe("a key that a pod drops, of a term beside one that never asked for anyt
   });
 });
 
-describe("a host port that a pod drops", () => {
-  it("is dropped where it is: of containers, of sidecars, of both", () => {
+describe("a fix that drops a host port", () => {
+  it("drops it from containers, sidecars or both, wherever it is", () => {
     const using = (protocol: string) => ({
       ports: [{ containerPort: 80, hostPort: 80, protocol }],
     });
@@ -285,7 +285,7 @@ describe("a host port that a pod drops", () => {
     ]);
   });
 
-  it("may be that of a sidecar", () => {
+  it("drops the host port of a sidecar", () => {
     const ports = [{ containerPort: 80, hostPort: 80 }];
     const containers = [{ name: "main" }];
     const holder = pod({ nodeName: "node", spec: { containers: [{ name: "main", ports }] } });
@@ -298,15 +298,15 @@ describe("a host port that a pod drops", () => {
   });
 });
 
-describe("volumes that can be in one of several places", () => {
+describe("volumes that may be in one of several zones", () => {
   const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }];
 
-  it("are reached in the one that the pool can be let use", () => {
+  it("make the fix allow the zone that the pool could use", () => {
     const options = { pools: [poolInput({ requirements })], volumes: inOneOf("mars", "zone-c") };
     expect(fixOf(pod({ spec: using }), options)).toBe(`let NodePool default use ${ZONE} zone-c`);
   });
 
-  it("are so too when something else must change first", () => {
+  it("make the fix allow that zone also if a taint must be tolerated too", () => {
     const taints = [{ key: "db", effect: "NoSchedule" as const }];
     const pools = [poolInput({ requirements, taints })];
     expect(fixOf(pod({ spec: using }), { pools, volumes: inOneOf("mars", "zone-c") })).toBe(
@@ -315,8 +315,8 @@ describe("volumes that can be in one of several places", () => {
   });
 });
 
-describe("a pod that could go one way or another", () => {
-  it("is told of the one that came furthest, whichever term is written first", () => {
+describe("the nearest miss and fix of a pod with several alternatives", () => {
+  it("name the alternative that came furthest, in any order of the terms", () => {
     const pools = [poolInput({ limits: { cpu: 1_000 } })];
     for (const zones of [
       ["mars", "zone-a"],
@@ -331,7 +331,7 @@ describe("a pod that could go one way or another", () => {
     }
   });
 
-  it("may be helped by what only the other one lacks", () => {
+  it("may fix an alternative other than the nearest one", () => {
     // Zone-a has a pod with anti-affinity to the pending pod. In zone-b, only types beyond the limit are sold.
     const types = [
       instanceType({ cpu: 2, zones: ["zone-a"] }),
@@ -354,7 +354,7 @@ describe("a pod that could go one way or another", () => {
     expect(remedy?.fix?.text).toBe("raise spec.limits.cpu of NodePool default from 4 to 8");
   });
 
-  it("is not told of full reservations alone, where another zone lacks minValues", () => {
+  it("name minValues of another zone, not only full reservations", () => {
     const reserved = {
       zone: "zone-a",
       capacityType: "reserved" as const,
@@ -386,7 +386,7 @@ describe("a pod that could go one way or another", () => {
     );
   });
 
-  it("is not told of full reservations where a free one has too few types", () => {
+  it("name minValues, not full reservations, if the reservation is free", () => {
     const offerings = [
       {
         zone: "zone-a",
@@ -404,7 +404,7 @@ describe("a pod that could go one way or another", () => {
     ]);
   });
 
-  it("is told of its neighbour in the one place of its volume that anybody sells", () => {
+  it("name the anti-affinity in the only zone of the volume that has offerings", () => {
     const neighbour = pod({ name: "web-0", labels: { app: "web" }, nodeName: "node" });
     const one = pod({
       name: "web-1",

@@ -97,7 +97,7 @@ const said = ({ remarks }: Proposal) =>
   remarks.map(({ candidate: one, about, message }) => [one.node.name, about, message]);
 
 describe("repair", () => {
-  it("replaces the most urgent node, with the shorter bound of policy and claim for its drain", () => {
+  it("replaces the most urgent node, with the shorter grace period of policy and NodeClaim", () => {
     const grace = (text: string) => (claim: NodeClaim) => ({
       ...claim,
       spec: { ...claim.spec, terminationGracePeriod: text },
@@ -113,7 +113,7 @@ describe("repair", () => {
     expect(short.repair?.graceMs).toBe(MINUTE_MS);
   });
 
-  it("stops for a pool of which more than a fifth is broken, and tells the pool, too", () => {
+  it("is blocked for a NodePool in which more than 20 % of the nodes are unhealthy", () => {
     const three = ["a", "b", "c"].map((name) => sick(name));
     const blocked = proposed(three, { nodes: healthy(7) });
     const why = 'more than 20% of nodes in nodepool "default" are unhealthy';
@@ -125,7 +125,7 @@ describe("repair", () => {
     expect(proposed(three, { nodes: healthy(8) }).commands).toHaveLength(1);
   });
 
-  it("stops itself where broken nodes share a cause, and names it", () => {
+  it("is blocked if unhealthy nodes share a likely cause, and names it", () => {
     const nodes = [
       ...healthy(20),
       ...healthy(5).map((node) => ({ ...node, name: `${node.name}x` })),
@@ -142,19 +142,19 @@ describe("repair", () => {
     expect(namesOf(proposed(three.slice(0, 2), { nodes }))).toEqual(["a"]);
   });
 
-  it("counts nodes whose ailment is not due yet among the broken", () => {
+  it("counts nodes as unhealthy before their repair is due", () => {
     const young = ["b", "c"].map((name) => sick(name, { forMinutes: 1 }).node);
     const nodes = [...healthy(7), ...young];
     expect(proposed([sick("a")], { nodes }).commands).toEqual([]);
   });
 
-  it("keeps budgets, except for nodes that are not initialized", () => {
+  it("respects budgets, except for nodes that are not initialized", () => {
     expect(proposed([sick("a")], { allowed: 0 }).commands).toEqual([]);
     const raw = sick("raw", { initialized: false });
     expect(namesOf(proposed([sick("a"), raw], { allowed: 0 }))).toEqual(["raw"]);
   });
 
-  it("leaves a node alone that a person protects, by its Node or by its claim", () => {
+  it("skips a node with do-not-repair on its Node or NodeClaim", () => {
     const key = "karpenter.sh/do-not-repair";
     const byNode = sick("a", { annotations: { [key]: "true" } });
     const byClaim = sick("b", {
@@ -178,7 +178,7 @@ describe("repair", () => {
     ]);
   });
 
-  it("passes blocking pods by only where the drain has a bound", () => {
+  it("bypasses a PodDisruptionBudget only if the drain has a termination grace period", () => {
     const blocking = "pdb prevents pod evictions";
     const unbound = proposed([sick("a", { ails: "Ready", blocking })]);
     expect(said(unbound)).toEqual([
@@ -187,7 +187,7 @@ describe("repair", () => {
     expect(namesOf(proposed([sick("a", { blocking })]))).toEqual(["a"]);
   });
 
-  it("reboots where that helps, and replaces after two reboots within a day", () => {
+  it("reboots a node if the policy says so, and replaces it after two reboots within a day", () => {
     const rebooted =
       (...hoursAgo: number[]) =>
       (claim: NodeClaim) =>
@@ -202,7 +202,7 @@ describe("repair", () => {
     expect(actionAfter(20, 2).slice(0, 2)).toEqual(["ReplaceNode", true]);
   });
 
-  it("says why when the pods would have no place, and continues with the next node", () => {
+  it("says why the pods of a node have no place, and continues with the next node", () => {
     const types = [] as const;
     const big = sick("big", { type: "m-16x", pods: ["15"], forMinutes: 60 });
     const small = sick("small", { pods: ["1"] });
@@ -213,13 +213,13 @@ describe("repair", () => {
     expect([only.commands, only.hasSimulated]).toEqual([[], true]);
   });
 
-  it("repairs nothing while the brake holds, and nothing where it is off", () => {
+  it("repairs nothing while the safety brake is on, or if repair is off", () => {
     const held = proposed([sick("a")], { repair: { ...RULES, braked: "Too many." } });
     expect(said(held)).toEqual([["a", "blocked", "Too many."]]);
     expect(proposed([sick("a")], { repair: undefined }).commands).toEqual([]);
   });
 
-  it("replaces a node of a static pool from its template, if limits.nodes has room", () => {
+  it("replaces a node of a static pool if limits.nodes leaves room", () => {
     const at = (limit?: string) => {
       const limits = limit === undefined ? {} : { nodes: Number(limit) };
       const own = { replicas: 2, limits };
@@ -236,10 +236,10 @@ describe("repair", () => {
   });
 });
 
-describe("terminate first", () => {
+describe("repair that terminates first", () => {
   const open = { terminateFirst: { drift: false, repair: true } };
 
-  it("removes a node of a static pool at its limit before it is replaced", () => {
+  it("removes a node of a static pool at limits.nodes before it is replaced", () => {
     const own = { replicas: 2, limits: { nodes: 2 } };
     const nodes = [
       ...healthy(10).map((one) => ({ ...one, poolId: "nodepool/x" })),
@@ -255,7 +255,7 @@ describe("terminate first", () => {
     ]);
   });
 
-  it("removes a reserved node whose pods would fit into its own slot, if the gate is open", () => {
+  it("removes a reserved node whose pods need its own slot, if the feature gate is on", () => {
     const key = "karpenter.k8s.aws/capacity-reservation-id";
     const type = instanceType({ cpu: 4 });
     const reserved = {
@@ -341,7 +341,7 @@ describe("candidates of repair", () => {
   const whyNot = (options: Parameters<typeof found>[0]) =>
     found(options).blocked.map(({ message }) => message);
 
-  it("are broken nodes that have registered, whatever annotation or pause protects them", () => {
+  it("are unhealthy registered nodes of a NodePool, also with do-not-disrupt or if paused", () => {
     expect(found({}).candidates.map(({ node }) => node.name)).toEqual(["a"]);
     expect(found({ status: "True" })).toEqual({ candidates: [], blocked: [] });
     expect(whyNot({ rebooting: true })).toEqual(["node is rebooting"]);

@@ -27,13 +27,13 @@ function refusal(
   return solve(schedulingInput({ ...input, pools })).unschedulable[0]?.pools[0];
 }
 
-describe("each instance type of a pool is counted once, by what it falls by first", () => {
-  it("is too small, or beyond a limit", () => {
+describe("the refusal of a pod by a pool", () => {
+  it("counts each type once, as too small or beyond a limit", () => {
     const found = refusal({ pods: [pod({ cpu: "3" })] }, { limits: { cpu: 3_000 } });
     expect(found?.rejected).toEqual({ resources: 2, limits: 2 });
   });
 
-  it("is too small, or a daemon holds the pod's host port there", () => {
+  it("counts types on which a DaemonSet holds the host port", () => {
     const containers = [
       { name: "main", ports: [{ containerPort: 80, hostPort: 80 }], resources: {} },
     ];
@@ -48,13 +48,13 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(found?.message).toContain("host ports are held by daemons");
   });
 
-  it("is too small, or one of fewer than minValues", () => {
+  it("counts types that are fewer than minValues", () => {
     const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 3 }];
     const found = refusal({ pods: [pod({ cpu: "3" })] }, { requirements });
     expect(found?.rejected).toEqual({ resources: 2, minValues: 2 });
   });
 
-  it("is not to be had, for the reason that the provider knows", () => {
+  it("gives the provider's reason why an offering is unavailable", () => {
     const why = "30 of 32 vCPUs are used";
     const refused = (cpu: number): InstanceType => {
       const type = instanceType({ cpu });
@@ -75,7 +75,7 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(none).toMatchObject({ rejected: { noInstanceTypes: 1 }, why });
   });
 
-  it("is one of fewer than the minValues of one label, told by that label alone", () => {
+  it("names only the labels whose minValues are not met", () => {
     const family = (name: string, cpu: number) =>
       instanceType({ name: `${name}-${cpu}`, cpu, labels: { "test.sh/family": [name] } });
     const types = [family("a", 2), family("a", 8), family("b", 2), family("b", 8)];
@@ -90,7 +90,7 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(both?.message).toContain(`(label(s)=[${TYPE} test.sh/family])`);
   });
 
-  it("is too small, or sold by a reservation only, which others of the plan fill", () => {
+  it("counts types whose only reservation is used up by other pods", () => {
     const reserved = {
       zone: "zone-a",
       capacityType: "reserved" as const,
@@ -106,7 +106,7 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(found?.why).toContain("every reservation that would do is full");
   });
 
-  it("is too small, or a neighbour is everywhere it could be", () => {
+  it("counts types excluded by pod anti-affinity", () => {
     const spec = {
       affinity: {
         podAntiAffinity: {
@@ -120,7 +120,7 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(refusal({ pods: batch })?.rejected).toEqual({ resources: 2, topology: 2 });
   });
 
-  it("is told of the spread and its pods, and of minDomains if there is one", () => {
+  it("names the topology spread, its minDomains and its pods per zone", () => {
     const spread = (more: object) => ({
       topologySpreadConstraints: [
         {
@@ -143,7 +143,7 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     );
   });
 
-  it("is told of the rule that stops it, not of one that a new node would keep", () => {
+  it("names the zonal anti-affinity, not the one over hosts that a new node would meet", () => {
     const terms = ["kubernetes.io/hostname", ZONE].map((topologyKey) => ({
       topologyKey,
       labelSelector: { matchLabels: { app: "web" } },
@@ -154,7 +154,7 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(found?.message).toContain(`pod anti-affinity, key=${ZONE}`);
   });
 
-  it("is told of neighbours, not of minValues, where the two zones of its volume have one each", () => {
+  it("names anti-affinity, not minValues, if all zones of the volume have a matching pod", () => {
     const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 2 }];
     const labelSelector = { matchLabels: { app: "db" } };
     const podAntiAffinity = {
@@ -179,7 +179,7 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(found?.why).toContain(`its volumes are at ${ZONE} In [zone-a zone-b]`);
   });
 
-  it("is told that two rules of it leave no zone between them, not of minValues", () => {
+  it("names topology, not minValues, if two rules together leave no zone", () => {
     const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 2 }];
     const term = (app: string) => ({ topologyKey: ZONE, labelSelector: { matchLabels: { app } } });
     const required = (app: string) => ({
@@ -204,7 +204,7 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(found.unschedulable[0]?.pools[0]?.rejected).toEqual({ topology: 5 });
   });
 
-  it("needs pods that run elsewhere than its volume is, and says when it may be the first there", () => {
+  it("names pod affinity to pods outside the volume's zone, and how the pod could come first", () => {
     const claims = [
       { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
     ];
@@ -240,7 +240,7 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(whyOf({ app: "other" })?.endsWith(elsewhere)).toBe(true);
   });
 
-  it("has no capacity where the pod's volume is", () => {
+  it("counts types that have no offering in the zone of the volume", () => {
     const claim = {
       metadata: {
         name: "data",

@@ -182,8 +182,8 @@ const scene = fc.record({
   ),
 });
 
-describe("a picture that follows its cluster", () => {
-  it("answers like a new one", () => {
+describe("WhatIf.follow", () => {
+  it("gives the same answers as a new WhatIf after any changes", () => {
     let followed = 0;
     let rounds = 0;
     fc.assert(
@@ -216,7 +216,7 @@ describe("a picture that follows its cluster", () => {
     expect(followed / rounds).toBeGreaterThan(0.7);
   });
 
-  it("forgets which pools pods that are gone could go to", () => {
+  it("drops the pools that only deleted pods could use", () => {
     const taints = [{ key: "team", value: "a", effect: "NoSchedule" as const }];
     const pools = [
       poolInput({ name: "open" }, TYPES),
@@ -239,7 +239,7 @@ describe("a picture that follows its cluster", () => {
     expect(openTo(whatIf)).toEqual([]);
   });
 
-  it("follows volumes that are bound elsewhere, come and go", () => {
+  it("takes over volumes that are bound in another zone, created or deleted", () => {
     const volumes = [{ name: "data", persistentVolumeClaim: { claimName: "data" } }];
     const mover = pod({ name: "mover", cpu: "1", spec: { volumes } });
     const bare = { cpu: 4, pool: 0, initialized: true, deleting: false };

@@ -173,8 +173,8 @@ function shown({ newClaims, existing, unschedulable }: Answer): unknown {
   };
 }
 
-describe("what if nodes went", () => {
-  it("is answered as the engine would, in any order of questions", () => {
+describe("WhatIf", () => {
+  it("gives the same answers as a full solve, in any order of questions", () => {
     fc.assert(
       fc.property(cluster, ({ input, asked }) => {
         const whatIf = atOnce(WhatIf.of(input));
@@ -197,7 +197,7 @@ describe("what if nodes went", () => {
     );
   });
 
-  it("keeps closed nodes as they are: as if there were no room left on them", () => {
+  it("treats closed nodes as if they had no room left", () => {
     fc.assert(
       fc.property(cluster, fc.array(fc.nat(7)), ({ input, asked }, chosen) => {
         const closed = new Set(chosen.map((at) => `node-${at}`));
@@ -218,7 +218,7 @@ describe("what if nodes went", () => {
     );
   });
 
-  it("forgets a zone with its last node, where no pool could make another", () => {
+  it("drops a zone with its last node if no pool can launch a node there", () => {
     const spread = {
       maxSkew: 1,
       topologyKey: "topology.kubernetes.io/zone",
@@ -238,7 +238,7 @@ describe("what if nodes went", () => {
     expect([answer.unschedulable, answer.existing.length]).toEqual([[], 1]);
   });
 
-  it("leaves waiting pods the room they would find, and those without any out of it", () => {
+  it("leaves pending pods the room that they could use, and ignores those that fit nowhere", () => {
     const view = (name: string, cpu: number, pods: readonly Pod[]) =>
       viewOf({ name, zone: "zone-a", arch: "amd64", cpu, pool: 0, tainted: false, pods });
     const runs = (name: string, node: string, cpu: string) =>
@@ -256,7 +256,7 @@ describe("what if nodes went", () => {
     expect([hopeless.newClaims, hopeless.unschedulable]).toEqual([[], []]);
   });
 
-  it("takes back what a node tried in vain beside others that go", () => {
+  it("undoes a node that it tried in vain while it collects nodes to remove together", () => {
     const view = (name: string, cpu: number, pods: readonly Pod[]) =>
       viewOf({ name, zone: "zone-a", arch: "amd64", cpu, pool: 0, tainted: false, pods });
     const ports = [{ containerPort: 80, hostPort: 80 }];
