@@ -52,12 +52,12 @@ function held(question: Question): readonly string[] {
   );
 }
 
-describe("what holds a node", () => {
-  it("is nothing if it is empty and its pool is at rest", () => {
+describe("the reasons why a node is not disrupted", () => {
+  it("are none for an empty node of a pool without restrictions", () => {
     expect(held({ pods: [] })).toEqual([]);
   });
 
-  it("is its deletion alone, or a command that is under way", () => {
+  it("are only its deletion, or the command that is under way", () => {
     const deletionTimestamp = toRfc3339(NOW);
     const leaving = held({ claim: { deletionTimestamp } });
     expect(leaving.map((one) => one.split(" | ")[0])).toEqual(["leaving"]);
@@ -70,13 +70,13 @@ describe("what holds a node", () => {
     ]);
   });
 
-  it("is a price: no cheaper node has room for its pods", () => {
+  it("include the price if no cheaper node has room for its pods", () => {
     const [only, ...others] = held({});
     expect(others).toEqual([]);
     expect(only).toMatch(/^\w+ \| Can't replace with a cheaper node \| - \| Underutilized$/);
   });
 
-  it("is a budget, for a node without a mark after everything else", () => {
+  it("include a budget, last for a node without a Drifted condition", () => {
     const disruption = { budgets: [{ nodes: "0" }] };
     expect(held({ pods: [], disruption })).toEqual([
       "budget | budgets allow no disruption, and no schedule ever ends that | - | Empty",
@@ -85,7 +85,7 @@ describe("what holds a node", () => {
     expect(marked.map((one) => one.split(" | ").at(-1))).toEqual(["Drifted", "Empty"]);
   });
 
-  it("is the policy of its pool or an annotation", () => {
+  it("include the consolidation policy of its pool", () => {
     const whenEmpty = held({ disruption: { policy: "WhenEmpty" } });
     expect(whenEmpty).toHaveLength(1);
     expect(whenEmpty[0]).toMatch(/^policy \| .*WhenEmpty.* \| - \| Underutilized$/);
@@ -94,13 +94,13 @@ describe("what holds a node", () => {
     expect(off.map((one) => one.split(" | ")[0])).toEqual(["policy"]);
   });
 
-  it("is that its pool is static", () => {
+  it("include that its pool is static", () => {
     expect(held({ pool: { replicas: 2 } })).toEqual([
       'static | NodePool "default" is static and keeps 2 nodes | - | Empty Underutilized',
     ]);
   });
 
-  it("is consolidateAfter, until the node was quiet for so long", () => {
+  it("include consolidateAfter, and when it ends", () => {
     const conditions = { Initialized: 60_000 };
     const disruption = { consolidateAfter: HOUR_MS / 2 };
     const wait =
@@ -112,7 +112,7 @@ describe("what holds a node", () => {
     expect(onlyEmpty.some((one) => one.startsWith("consolidateAfter"))).toBe(false);
   });
 
-  it("is ttlSecondsAfterEmpty for nodes of older generations", () => {
+  it("include ttlSecondsAfterEmpty for nodes of older generations", () => {
     const disruption = { policy: "WhenEmpty" as const, consolidateAfter: HOUR_MS };
     const conditions = { Initialized: HOUR_MS, Empty: HOUR_MS / 4 };
     const waits = (pods: readonly string[], more = {}) =>
@@ -126,7 +126,7 @@ describe("what holds a node", () => {
     expect(waits(["1"])).toEqual([]);
   });
 
-  it("is that a drifted node's pods have no place elsewhere", () => {
+  it("include that the pods of a drifted node have no other place", () => {
     const conditions = { ...QUIET, Drifted: 0 };
     const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-z"] }];
     const full = held({ conditions, pool: { requirements } });
@@ -136,19 +136,19 @@ describe("what holds a node", () => {
   });
 });
 
-describe("the command that would remove a node alone", () => {
+describe("the command that would remove a single node", () => {
   const alone = (question: Question) => {
     const { picture, owned } = asked(question);
     return owned.candidate === undefined ? undefined : aloneCommand(picture, owned.candidate);
   };
 
-  it("deletes it if it is empty, and replaces it if a cheaper one has room", () => {
+  it("deletes an empty node, and replaces a node if a cheaper one has room", () => {
     expect(alone({ pods: [] })?.replacements).toEqual([]);
     expect(alone({ pods: ["1"] })?.replacements).toHaveLength(1);
     expect(alone({ pods: ["3"] })).toBeUndefined();
   });
 
-  it("is none for a node of a static pool or of an unknown type", () => {
+  it("is undefined for a node of a static pool or of an unknown type", () => {
     expect(alone({ pods: [], pool: { replicas: 1 } })).toBeUndefined();
     expect(alone({ pods: [], type: "unknown" })).toBeUndefined();
   });

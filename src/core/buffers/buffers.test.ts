@@ -34,8 +34,8 @@ const pods = (count: number, buffer = BUFFER) =>
     isBound: (name) => name === "bound",
   });
 
-describe("pods of a buffer", () => {
-  it("keep labels and bound volumes, and no volume that nobody would make", () => {
+describe("the virtual pods of a CapacityBuffer", () => {
+  it("keep labels and bound volumes, but no volumes that would have to be created", () => {
     const [first, second] = pods(2);
     expect(first?.metadata.labels).toEqual({ app: "web" });
     expect(first?.spec.volumes?.map(({ name }) => name)).toEqual(["data", "tmp"]);
@@ -47,7 +47,7 @@ describe("pods of a buffer", () => {
     expect(bufferKeyOf(first as never)).toBe("web/spare");
   });
 
-  it("are told from stored pods by what no stored pod can have", () => {
+  it("are recognized by a UID that no stored pod can have", () => {
     const [first] = pods(1);
     expect(isBufferPod(first as never)).toBe(true);
     const forged = { ...first, metadata: { ...first?.metadata, uid: "5d1c-1" } };
@@ -55,7 +55,7 @@ describe("pods of a buffer", () => {
   });
 });
 
-describe("the size of a buffer", () => {
+describe("the number of virtual pods of a CapacityBuffer", () => {
   const each = { cpu: 500, memory: 2 ** 30, pods: 1 };
   it.each([
     ["replicas", { replicas: 3 }, undefined, 3],
@@ -67,7 +67,7 @@ describe("the size of a buffer", () => {
     ["limits bound it", { replicas: 9, limits: { cpu: "2", memory: "3Gi" } }, undefined, 3],
     ["limits alone", { limits: { cpu: "2" } }, undefined, 4],
     ["limits of what no pod requests", { limits: { "nvidia.com/gpu": "2" } }, undefined, 0],
-    ["nothing said", {}, undefined, 0],
+    ["an empty spec", {}, undefined, 0],
   ] as const)("%s", (_, spec, replicas, expected) => {
     const scalable = replicas === undefined ? undefined : { replicas };
     expect(wantedPods(spec, each, scalable)).toBe(expected);
@@ -89,12 +89,12 @@ describe("the size of a buffer", () => {
   });
 });
 
-describe("quotas", () => {
+describe("ResourceQuotas for a CapacityBuffer", () => {
   const [sample] = pods(1) as [never];
   const quota = (name: string, hard: object, used = {}, more = {}) =>
     ({ metadata: { name }, spec: { hard, ...more }, status: { hard, used } }) as ResourceQuota;
 
-  it("leave what is not used and what earlier buffers have not had", () => {
+  it("allow what pods and earlier buffers have not used", () => {
     const cpu = quota("cpu", { "requests.cpu": "4" }, { "requests.cpu": "1500m" });
     expect(allowedByQuotas(9, { sample, quotas: [cpu], before: [] })).toEqual({
       count: 5,
@@ -107,7 +107,7 @@ describe("quotas", () => {
     expect(allowedByQuotas(3, { sample, quotas: [cpu], before: [] })).toEqual({ count: 3 });
   });
 
-  it("count pods and limits; the smallest room decides", () => {
+  it("count pods and limits, and the smallest quota decides", () => {
     const few = quota("few", { pods: "3" });
     const memory = quota("memory", { "limits.memory": "5Gi" });
     expect(allowedByQuotas(9, { sample, quotas: [few, memory], before: [] })).toEqual({
@@ -116,12 +116,12 @@ describe("quotas", () => {
     });
   });
 
-  it("with scopes are about other pods", () => {
+  it("with scopes do not apply", () => {
     const scoped = quota("scoped", { pods: "1" }, {}, { scopes: ["BestEffort"] });
     expect(allowedByQuotas(9, { sample, quotas: [scoped], before: [] })).toEqual({ count: 9 });
   });
 
-  it("that are used up leave nothing, not less than nothing", () => {
+  it("that are exceeded allow zero pods, not a negative number", () => {
     const full = quota("full", { pods: "1" }, { pods: "4" });
     expect(allowedByQuotas(2, { sample, quotas: [full], before: [] })).toEqual({
       count: 0,
@@ -130,7 +130,7 @@ describe("quotas", () => {
   });
 });
 
-describe("what a pass means", () => {
+describe("the result of a provisioning pass", () => {
   const stored = { metadata: { name: "p", namespace: "web", uid: "x" }, spec: { containers: [] } };
   const other = { ...BUFFER, metadata: { ...BUFFER.metadata, name: "other", uid: "u-2" } };
   const [a, b, c] = pods(3) as [never, never, never];
@@ -140,7 +140,7 @@ describe("what a pass means", () => {
     unschedulable: [{ pod: c }],
   };
 
-  it("for each buffer", () => {
+  it("sets the Provisioning condition of each CapacityBuffer", () => {
     const conditions = provisioningConditions(result as never);
     expect(conditions.get("web/spare")).toMatchObject({
       status: "False",
@@ -150,7 +150,7 @@ describe("what a pass means", () => {
     expect(conditions.get("web/other")).toMatchObject({ status: "True" });
   });
 
-  it("for stored pods is what is left", () => {
+  it("without virtual pods contains the stored pods only", () => {
     expect(withoutBufferPods(result as never)).toEqual({
       existing: [{ nodeName: "n", pods: [stored] }],
       newClaims: [],
@@ -159,8 +159,8 @@ describe("what a pass means", () => {
   });
 });
 
-describe("headroom", () => {
-  it("says which pods are no more, and is the same list until it changes", () => {
+describe("Headroom", () => {
+  it("returns the removed virtual pods, and keeps the same list until it changes", () => {
     const headroom = new Headroom();
     const three = pods(3);
     expect(headroom.set("web/spare", three)).toEqual([]);

@@ -24,15 +24,15 @@ function prices(...overlays: NodeOverlay[]): (number | undefined)[] {
   return (laid(overlays)[0]?.offerings ?? []).map((one) => one.priceMicroUsd);
 }
 
-describe("overlays", () => {
-  it("replace, raise and lower prices, never below nothing", () => {
+describe("NodeOverlays", () => {
+  it("replace, raise and lower prices, but never below zero", () => {
     expect(prices(overlay("x", { price: "0.25" }))).toEqual([250_000, 250_000]);
     expect(prices(overlay("x", { priceAdjustment: "+10%" }))).toEqual([110_000, 110_000]);
     expect(prices(overlay("x", { priceAdjustment: "-0.02" }))).toEqual([80_000, 80_000]);
     expect(prices(overlay("x", { priceAdjustment: "-5" }))).toEqual([0, 0]);
   });
 
-  describe("of offerings without a price", () => {
+  describe("for offerings without a known price", () => {
     const [known, ...others] = instanceType({ cpu: 2, capacityTypes: ["spot"] }).offerings;
     const unpriced = {
       ...(known as NonNullable<typeof known>),
@@ -47,18 +47,18 @@ describe("overlays", () => {
       return type?.offerings[0];
     };
 
-    it("make these available at a price of their own", () => {
+    it("make the offering available at the overlay's price", () => {
       const offering = laidOver([overlay("x", { price: "0.25" })]);
       expect(offering).toMatchObject({ priceMicroUsd: 250_000, available: true });
       expect(offering?.isUnpriced).toBe(undefined);
     });
 
-    it("adjust no price that nobody told", () => {
+    it("ignore a price adjustment without a price", () => {
       for (const priceAdjustment of ["+10%", "+0.1"])
         expect(laidOver([overlay("x", { priceAdjustment })])).toEqual(unpriced);
     });
 
-    it("adjust the price that a lighter one tells, and take the heaviest of several", () => {
+    it("adjust the price that a lighter overlay sets; of several prices, the heaviest counts", () => {
       const told = overlay("a", { price: "0.2" });
       const more = overlay("b", { priceAdjustment: "+10%", weight: 5 });
       expect(laidOver([told, more])?.priceMicroUsd).toBe(220_000);
@@ -67,7 +67,7 @@ describe("overlays", () => {
       expect(laidOver([told, more, heavy])?.priceMicroUsd).toBe(330_000);
     });
 
-    it("make none available that the cloud is out of", () => {
+    it("do not make an offering available that has no capacity", () => {
       const { isUnpriced: _, ...out } = unpriced;
       const offerings = [out, ...others];
       const one = { pool: pool(), labels: {}, instanceTypes: [instanceType({ offerings })] };
@@ -76,7 +76,7 @@ describe("overlays", () => {
     });
   });
 
-  it("leave an offering its own capacity and overhead", () => {
+  it("keep the capacity and overhead overrides of an offering", () => {
     const own = { capacityOverride: { memory: 1_024 }, overheadOverride: { cpu: 100 } };
     const plain = instanceType({ cpu: 2 });
     const offerings = plain.offerings.map((one) => ({ ...one, ...own }));
@@ -85,7 +85,7 @@ describe("overlays", () => {
     expect(type?.offerings[0]).toMatchObject({ ...own, priceMicroUsd: 250_000 });
   });
 
-  it("leave a type its devices and its limits of volumes", () => {
+  it("keep the devices and volume attachment limits of a type", () => {
     const pools = [{ driver: "gpu.nvidia.com", pool: "gpus", devices: [{ name: "gpu-0" }] }];
     const kept = {
       dynamicResources: { pools, bindings: [] },
@@ -103,7 +103,7 @@ describe("overlays", () => {
     expect(larger).toMatchObject({ ...kept, capacity: { "x.com/gpu": 2 } });
   });
 
-  it("touch the offerings that match, by type, zone or label of the pool", () => {
+  it("change only the offerings that match by type, zone or label of the pool", () => {
     const only = (key: string, value: string) => [
       { key, operator: "In" as const, values: [value] },
     ];
@@ -121,7 +121,7 @@ describe("overlays", () => {
     ]);
   });
 
-  it("add resources to a type, the heaviest deciding on each", () => {
+  it("add resources to a type, by the heaviest overlay for each resource", () => {
     const instanceTypes = laid([
       overlay("light", { capacity: { "x.com/gpu": "1", "x.com/net": "5" }, weight: 1 }),
       overlay("heavy", { capacity: { "x.com/gpu": "2" }, weight: 2 }),
@@ -134,7 +134,7 @@ describe("overlays", () => {
     expect(types[0]?.capacity["x.com/gpu"]).toBe(undefined);
   });
 
-  it("set a resource that the type has already, and find offerings by labels of their own", () => {
+  it("override a resource of a type, and match offerings by their own labels", () => {
     const [plain] = types[0]?.offerings ?? [];
     const offerings = ["r1", "r2"].map((id) => ({ ...plain, labels: { "x/id": id } })) as never;
     const type = instanceType({ capacity: { "x.com/gpu": 1 }, offerings });
@@ -146,12 +146,12 @@ describe("overlays", () => {
     expect(after?.offerings.map((each) => each.priceMicroUsd)).toEqual([100_000, 1_000_000]);
   });
 
-  it("that touch nothing leave the very same list", () => {
+  it("that match nothing return the same list of types", () => {
     const elsewhere = { key: ZONE, operator: "In" as const, values: ["z"] };
     expect(laid([overlay("x", { price: "1", requirements: [elsewhere] })])).toBe(types);
   });
 
-  it("of one weight that touch the same conflict: the later name stays", () => {
+  it("of equal weight that change the same offering conflict, and the later name wins", () => {
     const { rejected } = judgeOverlays(pools, [
       overlay("a", { price: "1" }),
       overlay("b", { price: "2" }),
@@ -165,7 +165,7 @@ describe("overlays", () => {
     );
   });
 
-  it("of one weight do not conflict over different types, or in different pools", () => {
+  it("of equal weight do not conflict over different types or pools", () => {
     const small = instanceType({ name: "small", cpu: 2 });
     const large = instanceType({ name: "large", cpu: 4 });
     const two = ["web", "batch"].map((team) => ({
@@ -184,7 +184,7 @@ describe("overlays", () => {
     expect(judgeOverlays(two, byPool).rejected.size).toBe(0);
   });
 
-  it("in conflict have no effect at all, not even where they alone would", () => {
+  it("in conflict have no effect, not even on offerings that only they match", () => {
     const inB = [{ key: ZONE, operator: "In" as const, values: ["b"] }];
     const everywhere = overlay("a", { price: "1", capacity: { "x.com/gpu": "1" } });
     expect(prices(everywhere, overlay("b", { price: "2", requirements: inB }))).toEqual([
@@ -192,13 +192,13 @@ describe("overlays", () => {
     ]);
   });
 
-  it("may name a zone by its old label", () => {
+  it("may select a zone by its deprecated label", () => {
     const key = "failure-domain.beta.kubernetes.io/zone";
     const requirements = [{ key, operator: "In" as const, values: ["b"] }];
     expect(prices(overlay("x", { price: "1", requirements }))).toEqual([100_000, 1_000_000]);
   });
 
-  it("that make no sense have no effect, and say why", () => {
+  it("with invalid values are rejected with a reason", () => {
     const { rejected } = judgeOverlays(pools, [
       overlay("both", { price: "1", priceAdjustment: "+1" }),
       overlay("cpu", { capacity: { cpu: "1" } }),
@@ -209,7 +209,7 @@ describe("overlays", () => {
     expect(rejected.get("cpu")).toMatchObject({ reason: "RuntimeValidation" });
   });
 
-  it("of another shape than the schema's have no effect and say why; the others have theirs", () => {
+  it("with an invalid structure are rejected with a reason, and the others still apply", () => {
     const broken = [
       { metadata: { name: "hollow" } },
       overlay("list", { requirements: "x" as never }),

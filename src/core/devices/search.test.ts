@@ -62,8 +62,8 @@ const exactly = (name: string, more: Partial<ExactDeviceRequest> = {}) => ({
   exactly: { deviceClassName: "gpu", ...more },
 });
 
-describe("a request", () => {
-  it("takes as many devices as it counts, in order", () => {
+describe("a device request", () => {
+  it("takes the requested number of devices in order", () => {
     const four = kindOf(gpus(4));
     expect(find(four, [deviceClaim()])).toEqual([["gpu-0"]]);
     expect(find(four, [deviceClaim({ count: 3 })])).toEqual([["gpu-0", "gpu-1", "gpu-2"]]);
@@ -86,7 +86,7 @@ describe("a request", () => {
     );
   });
 
-  it("takes all devices that match, and none is too few", () => {
+  it("with allocation mode All takes every matching device, and fails if there is none", () => {
     const even = kindOf(gpus(4, (index) => ({ attributes: { even: { bool: index % 2 === 0 } } })));
     const selectors = [cel(`device.attributes["${DRIVER}"].even`)];
     const all = { allocationMode: "All" as const, selectors };
@@ -98,7 +98,7 @@ describe("a request", () => {
     );
   });
 
-  it("takes the first alternative that can be had", () => {
+  it("takes the first alternative of firstAvailable that can be allocated", () => {
     const request = (name: string, count: number) => ({ name, deviceClassName: "gpu", count });
     const claim = {
       requests: [{ name: "r", firstAvailable: [request("big", 4), request("small", 2)] }],
@@ -109,7 +109,7 @@ describe("a request", () => {
     expect(find(kindOf(gpus(4)), [claim, deviceClaim()])).toEqual([["gpu-0", "gpu-1"], ["gpu-2"]]);
   });
 
-  it("is a problem where its class is missing, its selector is wrong or it asks for too much", () => {
+  it("is invalid if its DeviceClass is missing, its selector is wrong or its count is too large", () => {
     const one = kindOf(gpus(1));
     expect(find(one, [deviceClaim({ deviceClassName: "tpu" })])).toBe(
       "request gpu: DeviceClass tpu does not exist",
@@ -134,7 +134,7 @@ describe("a request", () => {
     expect(find(kindOf(gpus(33)), [all])).toContain("not for all together");
   });
 
-  it("fails where a selector has no value for a device that it gets to", () => {
+  it("fails if its selector reads an attribute that a candidate device lacks", () => {
     const some = kindOf(
       gpus(2, (index) => (index === 1 ? {} : { attributes: { fast: { bool: true } } })),
     );
@@ -146,14 +146,14 @@ describe("a request", () => {
     );
   });
 
-  it("with admin access shares devices that others have, and takes none away", () => {
+  it("with adminAccess shares allocated devices and uses none up", () => {
     const one = kindOf(gpus(1));
     const watch = deviceClaim({ adminAccess: true });
     expect(find(one, [deviceClaim(), watch, watch])).toEqual([["gpu-0"], ["gpu-0"], ["gpu-0"]]);
     expect(find(one, [watch, deviceClaim()])).toEqual([["gpu-0"], ["gpu-0"]]);
   });
 
-  it("passes tainted devices by unless it tolerates them", () => {
+  it("skips tainted devices that it does not tolerate", () => {
     const taints = [{ key: "broken", value: "yes", effect: "NoSchedule" as const }];
     const some = kindOf(gpus(2, (index) => (index === 0 ? { taints } : {})));
     expect(find(some, [deviceClaim()])).toEqual([["gpu-1"]]);
@@ -165,11 +165,11 @@ describe("a request", () => {
   });
 });
 
-describe("constraints", () => {
+describe("device constraints", () => {
   const root = (value: string) => ({ attributes: { root: { string: value } } });
   const matchAttribute = `${DRIVER}/root`;
 
-  it("are found by going back", () => {
+  it("are met by backtracking over the devices", () => {
     const some = kindOf(gpus(4, (index) => root("abbc"[index] as string)));
     const claim = deviceClaim({ count: 2 }, { constraints: [{ matchAttribute }] });
     expect(find(some, [claim])).toEqual([["gpu-1", "gpu-2"]]);
@@ -178,7 +178,7 @@ describe("constraints", () => {
     );
   });
 
-  it("hold between requests", () => {
+  it("hold across the requests of a claim", () => {
     const some = kindOf([
       ...gpus(3, (index) => root("abb"[index] as string)),
       { name: "nic", attributes: { root: { string: "b" }, nic: { bool: true } } },
@@ -193,18 +193,18 @@ describe("constraints", () => {
     ]);
   });
 
-  it("that require different values skip devices with an equal value", () => {
+  it("with distinctAttribute skip devices with an equal value", () => {
     const some = kindOf(gpus(3, (index) => root("aab"[index] as string)));
     const constraints = [{ distinctAttribute: matchAttribute }];
     expect(find(some, [deviceClaim({ count: 2 }, { constraints })])).toEqual([["gpu-0", "gpu-2"]]);
   });
 });
 
-describe("pools", () => {
+describe("device pools", () => {
   const read = (...slices: ReturnType<typeof slice>[]) =>
     new ClusterDevices(slices, new Contents()).shared;
 
-  it("that are incomplete offer nothing one by one, and fail a request for all", () => {
+  it("that are incomplete offer no device, and fail a request with allocation mode All", () => {
     const pool = { name: "p", generation: 1, resourceSliceCount: 2 };
     const half = read(slice("p", gpus(1), { pool }));
     expect(find(half, [deviceClaim()])).toContain("1 in a pool that offers nothing now");
@@ -214,13 +214,13 @@ describe("pools", () => {
     expect(find([...half, ...whole], [deviceClaim()])).toEqual([["gpu-0"]]);
   });
 
-  it("that repeat a name offer nothing", () => {
+  it("that contain a device name twice offer no device", () => {
     const twice = read(slice("p", [...gpus(1), ...gpus(1)]));
     expect(find(twice, [deviceClaim()])).toContain("has device gpu-0 twice");
   });
 });
 
-describe("partitions", () => {
+describe("partitionable devices", () => {
   const uses = (set: string, value: string) => [
     { counterSet: set, counters: { memory: { value } } },
   ];
@@ -235,7 +235,7 @@ describe("partitions", () => {
     { name: "whole-b", consumesCounters: uses("b", "40Gi") },
   ];
 
-  it("never take more of a counter than there is", () => {
+  it("never consume more of a shared counter than there is", () => {
     const some = kindOf(parts, { sharedCounters });
     // The first whole device uses up counter set a, so the next one is from set b.
     expect(find(some, [deviceClaim({ count: 2 })])).toEqual([["whole-a", "whole-b"]]);
@@ -243,7 +243,7 @@ describe("partitions", () => {
     expect(find(some, [deviceClaim({ count: 4 })])).toContain("not for all together");
   });
 
-  it("count what claims in the cluster have", () => {
+  it("count what allocated claims of the cluster consume", () => {
     const cluster = new ClusterDevices([slice("p", parts, { sharedCounters })], new Contents());
     const results = [{ request: "gpu", driver: DRIVER, pool: "p", device: "half-a0" }];
     const status = { allocation: { devices: { results } } };
@@ -266,13 +266,13 @@ describe("shared devices that consume counters", () => {
   );
   const some = cluster.shared;
 
-  it("are charged for each share of one pod, as by kube-scheduler", () => {
+  it("are charged for each share within one pod, as kube-scheduler does", () => {
     expect(find(some, [deviceClaim({ count: 2 })])).toEqual([["gpu-0", "gpu-0"]]);
     expect(find(some, [deviceClaim({ count: 3 })])).not.toBeInstanceOf(Array);
     expect(find(some, [deviceClaim({ count: 2 }), deviceClaim()])).not.toBeInstanceOf(Array);
   });
 
-  it("are charged once for shares that others have", () => {
+  it("are charged once for the shares of allocated claims", () => {
     const part = { request: "gpu", driver: DRIVER, pool: "p", device: "gpu-0", shareID: "1" };
     const results = [{ ...part, consumedCapacity: { memory: "10Gi" } }];
     const status = { allocation: { devices: { results } } };
@@ -286,11 +286,11 @@ describe("shared devices that consume counters", () => {
   });
 });
 
-describe("shared devices", () => {
+describe("devices with allowMultipleAllocations", () => {
   const memory = { value: "40Gi", requestPolicy: { default: "10Gi" } };
   const shared = gpus(2, () => ({ allowMultipleAllocations: true, capacity: { memory } }));
 
-  it("serve claims until their capacity is used, one claim several times", () => {
+  it("serve claims until their capacity is used up, one claim also several times", () => {
     const one = kindOf(shared.slice(0, 1));
     expect(find(one, [deviceClaim({ count: 4 })])).toEqual([Array(4).fill("gpu-0")]);
     expect(find(one, [deviceClaim({ count: 5 })])).not.toBeInstanceOf(Array);
@@ -302,7 +302,7 @@ describe("shared devices", () => {
     ]);
   });
 
-  it("count every result of a claim on one device", () => {
+  it("count every allocation result of a claim on one device", () => {
     const cluster = new ClusterDevices([slice("p", shared.slice(0, 1))], new Contents());
     const result = {
       request: "gpu",
@@ -324,8 +324,8 @@ describe("shared devices", () => {
   });
 });
 
-describe("the search", () => {
-  it("tries one of equal devices, and gives up after its steps", () => {
+describe("the device search", () => {
+  it("tries only one of several equal devices, and stops after its number of steps", () => {
     const root = (index: number) => ({ attributes: { n: { int: index } } });
     const constraints = [{ matchAttribute: `${DRIVER}/n` }];
     const claim = deviceClaim({ count: 2 }, { constraints });
@@ -338,7 +338,7 @@ describe("the search", () => {
     expect(find(equal, [many], { steps: 400 })).toContain("not for all together");
   });
 
-  it("counts what the node has already promised", () => {
+  it("counts devices that the ledger has already given to other pods of the node", () => {
     const four = kindOf(gpus(4));
     const ledger = new DeviceLedger();
     const use = (device: PooledDevice): Use => ({

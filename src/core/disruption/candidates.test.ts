@@ -65,7 +65,7 @@ const PDB: PodDisruptionBudget = {
 };
 
 describe("candidates", () => {
-  it("know their price and what moving their pods costs", () => {
+  it("have the price of the node and the cost of moving its pods", () => {
     const [one] = find(view({ pods: [running({ name: "a" }), running({ name: "b" })] })).candidates;
     expect(one).toMatchObject({ priceMicroUsd: 140_000, rescheduleCost: 3, capacityType: "spot" });
   });
@@ -84,27 +84,27 @@ describe("candidates", () => {
     ["deleting", view({ deleting: true }), "node is deleting or marked for deletion"],
     ["nominated", view({ nominatedUntilMs: NOW + 1 }), "node is nominated for a pending pod"],
     [
-      "with a pod that must not be moved",
+      "with a do-not-disrupt pod",
       view({ pods: [running({ annotations: { "karpenter.sh/do-not-disrupt": "true" } })] }),
       'pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/pod)',
     ],
     [
-      "S2-24 with a pod marked the old way",
+      "S2-24 with a do-not-evict pod",
       view({ pods: [running({ annotations: { "karpenter.sh/do-not-evict": "true" } })] }),
       'pod has "karpenter.sh/do-not-evict" annotation (Pod=default/pod)',
     ],
     [
-      "with a guarded pod",
+      "with a pod protected by a PodDisruptionBudget",
       view({ pods: [running({ labels: { app: "a" } })] }),
       "pdb prevents pod evictions (PodDisruptionBudget=[default/guard])",
     ],
-  ])("leave out a node that is %s", (_, node, message) => {
+  ])("exclude a node that is %s", (_, node, message) => {
     const { candidates, blocked } = find(node, [PDB]);
     expect(candidates).toEqual([]);
     expect(blocked.map((one) => one.message)).toEqual([message]);
   });
 
-  it("are blocked by pods in spite of a terminationGracePeriod, except for drift and expiry", () => {
+  it("may be blocked by pods, except for drift and expiry with a terminationGracePeriod", () => {
     const annotations = { "karpenter.sh/do-not-disrupt": "true" };
     const held = view({ pods: [running({ annotations }), running({ labels: { app: "a" } })] });
     const claim = nodeClaim({ name: "n" });
@@ -116,7 +116,7 @@ describe("candidates", () => {
     expect(counts({ ...held, claim: bounded }, "graceful")).toBe(0);
   });
 
-  it("are not held by a pod that has ended", () => {
+  it("ignore the do-not-disrupt annotation of a pod that has ended", () => {
     const annotations = { "karpenter.sh/do-not-disrupt": "true" };
     const inPhase = (phase: "Succeeded" | "Pending"): Pod => ({
       ...running({ annotations }),
@@ -126,7 +126,7 @@ describe("candidates", () => {
     expect(find(view({ pods: [inPhase("Pending")] })).candidates).toEqual([]);
   });
 
-  it("are asked for their pods once: a view of a node never changes", () => {
+  it("read the pods of an unchanged node view only once", () => {
     const node = view({ pods: [running()] });
     let looks = 0;
     const counted: NodeView = {
@@ -143,11 +143,11 @@ describe("candidates", () => {
     expect(looks - atFirst).toBe(1);
   });
 
-  it("say when the pool of a node is gone", () => {
+  it("exclude a node whose NodePool does not exist", () => {
     expect(find(view(), [], []).blocked[0]?.message).toBe("NodePool not found (NodePool=default)");
   });
 
-  it("cost more to move with a higher deletion cost or priority, within bounds", () => {
+  it("cost more to move with a higher pod deletion cost or priority, within bounds", () => {
     const cost = (text: string) =>
       evictionCost(pod({ annotations: { "controller.kubernetes.io/pod-deletion-cost": text } }));
     expect(cost("0")).toBe(1);

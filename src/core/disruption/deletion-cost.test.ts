@@ -88,8 +88,8 @@ function decide(
   return { costs, isCut: result.isCut };
 }
 
-describe("deletion costs", () => {
-  it("are lowest on nodes that leave, then on drifted nodes, then on those that save most", () => {
+describe("pod deletion costs", () => {
+  it("are lowest on leaving nodes, then on drifted ones, then on those with the largest saving", () => {
     const { costs } = decide({
       a: { pods: [running(), running()] },
       b: {},
@@ -104,7 +104,7 @@ describe("deletion costs", () => {
     });
   });
 
-  it("go as far as budgets allow, and are taken back where they do not", () => {
+  it("are set on as many nodes as budgets allow, and removed from the others", () => {
     const { costs } = decide(
       {
         a: { pods: [running(OWN("-9"))] },
@@ -116,7 +116,7 @@ describe("deletion costs", () => {
     expect(costs).toEqual({ a: ["-1"], b: [undefined] });
   });
 
-  it("leave users' own as they are, also where Karpenter wrote one before", () => {
+  it("set by users are kept, even if Karpenter set one before", () => {
     const users = running({ [DELETION_COST_ANNOTATION]: "7" });
     const changed = running({ [DELETION_COST_ANNOTATION]: "8", [MARK]: "-1" });
     const { costs } = decide({
@@ -129,25 +129,25 @@ describe("deletion costs", () => {
   });
 
   it.each<[string, Pod]>([
-    ["a pod that nothing makes anew", running({}, "")],
+    ["a pod without a controller", running({}, "")],
     ["a pod of a StatefulSet", running({}, "StatefulSet")],
-    ["a pod that may not be disrupted", running({ "karpenter.sh/do-not-disrupt": "true" })],
-  ])("are not written where a node has %s", (_, other) => {
+    ["a do-not-disrupt pod", running({ "karpenter.sh/do-not-disrupt": "true" })],
+  ])("are not set on a node with %s", (_, other) => {
     expect(decide({ a: { pods: [running(), other] } }).costs).toEqual({});
   });
 
-  it("are written on pods of ReplicaSets only", () => {
+  it("are set on pods of ReplicaSets only", () => {
     expect(decide({ a: { pods: [running({}, "Job"), running()] } }).costs).toEqual({ a: ["-1"] });
   });
 
-  it("are not written where nodes are not consolidated", () => {
+  it("are not set on nodes that are never consolidated", () => {
     const never = { spec: { disruption: { consolidateAfter: "Never" } } } as const;
     expect(decide({ a: {} }, {}, never).costs).toEqual({});
     expect(decide({ a: { drifted: true } }, {}, never).costs).toEqual({ a: ["-1"] });
     expect(decide({ a: {} }, {}, { spec: { replicas: 1 } }).costs).toEqual({});
   });
 
-  it("change on fifty nodes in one pass; nodes that leave do not count", () => {
+  it("are changed on at most fifty nodes in one pass, not counting leaving nodes", () => {
     const many = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [`n${String(index).padStart(2, "0")}`, {}]),
     );
@@ -161,7 +161,7 @@ describe("the eviction cost of a pod", () => {
   const cost = (annotations: Readonly<Record<string, string>>) =>
     evictionCost(pod({ annotations }));
 
-  it("follows karpenter.sh/disruption-cost before the deletion cost", () => {
+  it("uses karpenter.sh/disruption-cost rather than the pod deletion cost", () => {
     const own = { "karpenter.sh/disruption-cost": "134217728" };
     expect(cost(own)).toBe(2);
     expect(cost({ ...own, [DELETION_COST_ANNOTATION]: "268435456" })).toBe(2);
@@ -169,7 +169,7 @@ describe("the eviction cost of a pod", () => {
     expect(cost({ "karpenter.sh/disruption-cost": "-2147483649" })).toBe(1);
   });
 
-  it("does not count a deletion cost that Karpenter wrote", () => {
+  it("ignores a pod deletion cost that Karpenter set", () => {
     expect(cost(OWN("-134217728"))).toBe(1);
     expect(cost({ ...OWN("-134217728"), [DELETION_COST_ANNOTATION]: "134217728" })).toBe(2);
   });

@@ -43,7 +43,7 @@ const objected = (ledger: Ledger, one: Command, nowMs = NOW) =>
 const objection = (...asked: Parameters<typeof objected>) => objected(...asked)?.message;
 
 describe("the ledger of consolidation", () => {
-  it("requires a replacement to be worth the move; a deletion always is", () => {
+  it("requires a minimum saving for a replacement, but not for a deletion", () => {
     const ledger = new Ledger(restraint);
     const node = candidate("a");
     expect(objection(ledger, command([node], 0.96 * node.priceMicroUsd))).toBe(
@@ -53,7 +53,7 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, command([node]))).toBeUndefined();
   });
 
-  it("requires the cost of old and new nodes side by side to be saved in time", () => {
+  it("requires that the saving pays back the time in which old and new nodes overlap", () => {
     const slow = pod({ nodeName: "a", spec: { terminationGracePeriodSeconds: 3_600 } });
     const node = { ...candidate("a"), reschedulablePods: [slow] };
     const saving = (share: number) => command([node], (1 - share) * node.priceMicroUsd);
@@ -69,7 +69,7 @@ describe("the ledger of consolidation", () => {
     ).toBeUndefined();
   });
 
-  it("does not replace again what came in place of another a while ago", () => {
+  it("does not replace a node within an hour after it replaced another one", () => {
     const ledger = new Ledger(restraint);
     const born = candidate("a");
     const bornMs = Date.parse(born.claim.metadata.creationTimestamp ?? "");
@@ -85,7 +85,7 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, command([born], 1), bornMs)).toBeUndefined();
   });
 
-  it("leaves a workload alone whose pods were moved often within the hour", () => {
+  it("holds off commands for a workload whose pods reached the hourly limit of moves", () => {
     const ledger = new Ledger(restraint);
     const owner = { kind: "ReplicaSet", name: "web" };
     const running = pod({ name: "web-1", nodeName: "a", owner });
@@ -108,7 +108,7 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, drift, NOW + HOUR_MS)).toBeUndefined();
   });
 
-  it("lets a workload of more pods move more often, as counted on all nodes", () => {
+  it("scales the hourly limit of moves with the number of the workload's pods", () => {
     const ledger = new Ledger(restraint);
     const owner = { kind: "ReplicaSet", name: "web" };
     const on = (name: string): Candidate => {
@@ -166,7 +166,7 @@ describe("the ledger of consolidation", () => {
     expect(objection(older, of("5d4f8"))).toBeUndefined();
   });
 
-  it("writes down the last moves where all of them would be more than an object may bear", () => {
+  it("records only the latest moves if all of them would exceed the annotation size", () => {
     const pods = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`owner-${at}`, 1]));
     const many = Array.from({ length: 20 }, (_, minute) => ({
       ...moved(command([candidate("a")]), `c${minute}`, NOW + minute * 60_000),
@@ -180,7 +180,7 @@ describe("the ledger of consolidation", () => {
     expect(JSON.stringify(claim.metadata.annotations).length).toBeLessThan(200_000);
   });
 
-  it("is taken over from claims by the next process, through every node that took the pods", () => {
+  it("is restored from the annotations of all nodes that took the pods", () => {
     const owner = { kind: "ReplicaSet", name: "web" };
     const base = candidate("a", { pods: ["1"] } satisfies CandidateOptions);
     const running = pod({ name: "web-1", nodeName: "a", owner });

@@ -57,7 +57,7 @@ function found(nodes: Parameters<typeof findUnfinished>[0], queued: readonly str
 const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
 
 describe("unfinished commands", () => {
-  it("continue when every replacement was asked for", () => {
+  it("continue if all of their replacements exist", () => {
     const nodes = [...leaving(record(1)), replacement("r", false), view(claim("other"))];
     const { resume, reopen, discard } = found(nodes);
     expect(resume.map(({ nodes, replacements }) => [names(nodes), replacements.length])).toEqual([
@@ -66,7 +66,7 @@ describe("unfinished commands", () => {
     expect([reopen, discard]).toEqual([[], []]);
   });
 
-  it("are taken back when replacements are missing: those that nobody uses yet go too", () => {
+  it("are rolled back if replacements are missing, and unused replacements are deleted", () => {
     const nodes = [...leaving(record(3)), replacement("new", false), replacement("used", true)];
     const { resume, reopen, discard } = found(nodes);
     expect(resume).toEqual([]);
@@ -74,7 +74,7 @@ describe("unfinished commands", () => {
     expect(discard.map(({ metadata }) => metadata.name)).toEqual(["new"]);
   });
 
-  it("are taken back when nothing was to come in their place, or long ago", () => {
+  it("are rolled back if they have no replacements, or began long ago", () => {
     const plain = found(leaving(record(0)));
     expect(names(plain.reopen)).toEqual(["a", "b"]);
     const nodes = [...leaving(record(1, 2 * 60 * 60_000)), replacement("r", true)];
@@ -82,7 +82,7 @@ describe("unfinished commands", () => {
     expect([names(old.reopen), old.discard]).toEqual([["a", "b"], []]);
   });
 
-  it("are taken back where a node of theirs stands open: pods may have come that nobody asked", () => {
+  it("are rolled back if one of their nodes is not tainted, as new pods may have come", () => {
     const [first] = leaving(record(1));
     const open = view(withRecord(claim("b"), record(1)));
     const nodes = [first as typeof open, open, replacement("new", false)];
@@ -91,7 +91,7 @@ describe("unfinished commands", () => {
     expect(discard.map(({ metadata }) => metadata.name)).toEqual(["new"]);
   });
 
-  it("are taken back wholly where that was begun: a node of theirs bears no mark any more", () => {
+  it("are rolled back completely if the rollback of one node had already begun", () => {
     const closed = view(withRecord(claim("a"), record(1)), true, true);
     const unmarked = view(claim("b"));
     const anew = view(withRecord(claim("b"), { ...record(1), id: "c2" }), true, true);
@@ -103,7 +103,7 @@ describe("unfinished commands", () => {
     }
   });
 
-  it("continue where the other nodes of theirs are gone or going", () => {
+  it("continue if their other nodes are deleted or being deleted", () => {
     const closed = view(withRecord(claim("a"), record(1)), true, true);
     const going = claim("b");
     const leaves = { ...going, metadata: { ...going.metadata, deletionTimestamp: "x" } };
@@ -129,21 +129,21 @@ describe("unfinished commands", () => {
     expect(turns).toBeGreaterThanOrEqual(10);
   });
 
-  it("are left alone while this process carries them out", () => {
+  it("are ignored while this process executes them", () => {
     const { reopen } = found(leaving(record(0)), ["a", "b"]);
     expect(reopen).toEqual([]);
   });
 });
 
-describe("a command's record", () => {
-  it("is read back as it was written, and taken off without a trace", () => {
+describe("the record of a command", () => {
+  it("is read back as written, and removed without a trace", () => {
     const marked = withRecord(claim("a"), record(2));
     expect(recordOf(marked)).toEqual(record(2));
     expect(withoutRecord(marked)).toEqual(claim("a"));
   });
 
   it.each(["", "{", "[]", '{"id":1}', JSON.stringify({ ...record(1), reason: "Whim" })])(
-    "that another hand spoiled counts as none: %s",
+    "is ignored if its annotation is invalid: %s",
     (text) => {
       expect(recordOf(claim("a", { "karpenter.sh/disruption-command": text }))).toBeUndefined();
     },

@@ -71,7 +71,7 @@ const spread = (name: string, more: PodOptions = {}): Pod =>
   });
 
 describe("a pod with a planned node", () => {
-  it("goes there by the name of the node or of its claim, before larger pods", () => {
+  it("goes to the node with that name or NodeClaim name, before larger pods", () => {
     const pods = [
       pod({ name: "large", cpu: "3" }),
       pod({ name: "p1", cpu: "2" }),
@@ -81,7 +81,7 @@ describe("a pod with a planned node", () => {
     expect(asked({ pods, sticky })).toEqual({ placed: ["a: large", "b: p1 p2"], unstuck: [] });
   });
 
-  it("is planned like any other if that node is gone or has no room", () => {
+  it("is planned like any other pod if that node is gone or has no room", () => {
     const pods = [
       pod({ name: "big", cpu: "5" }),
       pod({ name: "fits", cpu: "3" }),
@@ -94,7 +94,7 @@ describe("a pod with a planned node", () => {
     });
   });
 
-  it("is given up with all pods like it if one does not fit", () => {
+  it("loses its planned node together with all equal pods if one does not fit", () => {
     const pods = ["p1", "p2", "p3"].map((name) => pod({ name, cpu: "2" }));
     const sticky = { p1: "b", p2: "b", p3: "b" };
     expect(asked({ pods, sticky })).toEqual({
@@ -103,7 +103,7 @@ describe("a pod with a planned node", () => {
     });
   });
 
-  it("goes there once a pod that its spread waits for has its place", () => {
+  it("goes there after the pods that its topology spread waits for", () => {
     const nodes = [at("a"), at("b", "zone-b"), at("c", "zone-c")];
     // Two pods are planned in zone-a. The second one may be placed there only after both other zones have a pod.
     const pods = ["p1", "p2", "p3", "p4"].map((name) => spread(name));
@@ -114,7 +114,7 @@ describe("a pod with a planned node", () => {
     });
   });
 
-  it("goes there without the preferences that the node does not meet", () => {
+  it("goes there without preferences that the node does not meet", () => {
     const preference = {
       matchExpressions: [{ key: ZONE, operator: "In" as const, values: ["zone-c"] }],
     };
@@ -125,7 +125,7 @@ describe("a pod with a planned node", () => {
     expect(asked({ pods: [choosy], sticky: { choosy: "b" } }).placed).toEqual(["b: choosy"]);
   });
 
-  it("goes to its claim before that is launched and has a size", () => {
+  it("goes to its NodeClaim even before that is launched", () => {
     const claim = nodeClaim({ name: "young", status: {} });
     const unlaunched = { ...nodeView({ claim }), name: "young", allocatable: {}, capacity: {} };
     const pods = [pod({ name: "p", cpu: "3" })];
@@ -133,7 +133,7 @@ describe("a pod with a planned node", () => {
     expect(asked({ pods, sticky: { p: "young" }, nodes }).placed).toEqual(["young: p"]);
   });
 
-  it("loses it if a more important pod would have no place", () => {
+  it("loses its planned node if a pod of higher priority would have no place", () => {
     const important = pod({ name: "important", cpu: "4", spec: { priority: 10 } });
     const pods = [important, pod({ name: "usual", cpu: "1" }), pod({ name: "other", cpu: "2" })];
     const sticky = { usual: "a", other: "b" };

@@ -52,8 +52,8 @@ function shape(spans: readonly TraceSpan[]): readonly string[] {
   });
 }
 
-describe("ids", () => {
-  it("are the UID without dashes, and follow from the path", () => {
+describe("trace and span ids", () => {
+  it("are derived from the UID and the path of the span", () => {
     expect(traceIdOf(UID)).toBe("8415565bc2be4d979e6b5300fe7de3b3");
     expect(traceIdOf("no uuid")).toMatch(/^[0-9a-f]{32}$/);
     expect(traceIdOf("00000000-0000-0000-0000-000000000000")).not.toMatch(/^0+$/);
@@ -64,8 +64,8 @@ describe("ids", () => {
   });
 });
 
-describe("a time that is written in whole seconds", () => {
-  it("gives way to who saw the change soon after, and to nobody who came late", () => {
+describe("a timestamp in whole seconds", () => {
+  it("is replaced by an observed time within its second, not by a later one", () => {
     expect(sharper(T, T + 700)).toBe(T + 700);
     expect(sharper(T, T + 5_000)).toBe(T);
     expect(sharper(T, T - 1)).toBe(T);
@@ -74,23 +74,26 @@ describe("a time that is written in whole seconds", () => {
 });
 
 describe("the pool of a claim", () => {
-  it.each(["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"])("is told by %s", (label) => {
-    const made = claim(DONE);
-    const owned = { ...made, metadata: { ...made.metadata, labels: { [label]: "ours" } } };
-    const [root] = claimSpans(facts({ claim: owned }));
-    expect(root?.attributes["karpenter.nodepool.name"]).toBe("ours");
-    const [, end] = commandSpans({
-      record: { id: "c", reason: "Drifted", nodes: ["a"], replacements: 0 } as never,
-      ended: [{ claim: owned, seenMs: { gone: T } }],
-      replacements: [],
-      nowMs: T,
-    });
-    expect(end?.attributes["karpenter.nodepool.name"]).toBe("ours");
-  });
+  it.each(["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"])(
+    "is read from the label %s",
+    (label) => {
+      const made = claim(DONE);
+      const owned = { ...made, metadata: { ...made.metadata, labels: { [label]: "ours" } } };
+      const [root] = claimSpans(facts({ claim: owned }));
+      expect(root?.attributes["karpenter.nodepool.name"]).toBe("ours");
+      const [, end] = commandSpans({
+        record: { id: "c", reason: "Drifted", nodes: ["a"], replacements: 0 } as never,
+        ended: [{ claim: owned, seenMs: { gone: T } }],
+        replacements: [],
+        nowMs: T,
+      });
+      expect(end?.attributes["karpenter.nodepool.name"]).toBe("ours");
+    },
+  );
 });
 
-describe("the way of a claim", () => {
-  it("is told from its conditions alone when another process planned it", () => {
+describe("the spans of a NodeClaim", () => {
+  it("come from its conditions if another process planned it", () => {
     expect(shape(claimSpans(facts()))).toEqual([
       "provision node 0-40",
       "launch 0-2",
@@ -99,7 +102,7 @@ describe("the way of a claim", () => {
     ]);
   });
 
-  it("begins with the batch, and no step begins before the one before has ended", () => {
+  it("start with the batch, and each step starts after the one before has ended", () => {
     const pass = {
       openedMs: T - 1_500,
       closedMs: T - 400,
@@ -120,7 +123,7 @@ describe("the way of a claim", () => {
     ]);
   });
 
-  it("ends where it failed, with the reason", () => {
+  it("end with the reason at the step that failed", () => {
     const lost = claim({ Launched: "no capacity in any zone" });
     expect(shape(claimSpans(facts({ claim: lost, isGone: true })))).toEqual([
       "provision node 0-60 (no capacity in any zone)",
@@ -132,7 +135,7 @@ describe("the way of a claim", () => {
     );
   });
 
-  it("is over when the node is usable and its pods are bound or gone", () => {
+  it("are complete when the node is initialized and its pods are bound or deleted", () => {
     const pod = { namespace: "x", name: "p", uid: "p", createdAt: toRfc3339(T - 10_000) };
     const bound = { ...pod, bound: { atMs: T + 41_000, nodeName: "node-a" } };
     const gone = { ...pod, isGone: true as const };
@@ -156,7 +159,7 @@ describe("the way of a claim", () => {
     expect(spans[0]?.attributes).toMatchObject({ "karpenter.pods": 4, "karpenter.pods.bound": 2 });
   });
 
-  it("has a bounded number of spans, and counts all", () => {
+  it("are bounded in number, but the root counts all pods", () => {
     const pods = Array.from({ length: 110 }, (_, at) => ({
       namespace: "x",
       name: `p${at}`,
@@ -168,7 +171,7 @@ describe("the way of a claim", () => {
   });
 });
 
-describe("a command", () => {
+describe("the spans of a command", () => {
   const record: CommandRecord = {
     id: "ff697bb7-260e-4eb2-9de9-ce86805fcc40",
     reason: "Underutilized",
@@ -197,7 +200,7 @@ describe("a command", () => {
     nowMs: T + 90_000,
   };
 
-  it("is validated, replaces, drains and ends", () => {
+  it("cover validation, replacements, drain and termination", () => {
     const spans = commandSpans(whole);
     expect(shape(spans)).toEqual([
       "disrupt nodes -14.7-90",
@@ -216,7 +219,7 @@ describe("a command", () => {
     expect(root?.links).toEqual([traceIdOf("uid-b")]);
   });
 
-  it("that another process began is told from what stands on its claims", () => {
+  it("come from the records on its NodeClaims if another process began it", () => {
     const { begun: _, ...rest } = whole;
     expect(shape(commandSpans(rest)).slice(0, 2)).toEqual([
       "disrupt nodes 0-90",
@@ -224,7 +227,7 @@ describe("a command", () => {
     ]);
   });
 
-  it("that was rolled back has a span that says so", () => {
+  it("say that the command was rolled back", () => {
     const spared = { claim: claim(DONE), seenMs: {}, isSpared: true as const };
     const back = { ...whole, ended: [spared], replacements: [] };
     expect(isCommandOver(back)).toBe(true);
@@ -235,7 +238,7 @@ describe("a command", () => {
     ]);
   });
 
-  it("is over when each of its nodes is gone or spared", () => {
+  it("are complete when each node of the command is gone or was kept", () => {
     expect(isCommandOver(whole)).toBe(true);
     expect(isCommandOver({ ...whole, ended: [] })).toBe(false);
     const [one] = whole.ended;

@@ -50,7 +50,7 @@ function cpuAfterMove(told: readonly Told[], moving = running): unknown {
 }
 
 describe("the successor of a pod", () => {
-  it("gets what is recommended for its Deployment, StatefulSet or ReplicaSet", () => {
+  it("requests what is recommended for its Deployment, StatefulSet or ReplicaSet", () => {
     expect(cpuAfterMove([{ cpu: "3" }])).toBe("3");
     const set = pod({ nodeName: "a", owner: { kind: "StatefulSet", name: "db" } });
     expect(cpuAfterMove([{ kind: "StatefulSet", target: "db", cpu: "3" }], set)).toBe("3");
@@ -58,7 +58,7 @@ describe("the successor of a pod", () => {
     expect(cpuAfterMove([{ kind: "ReplicaSet", target: "web-5d4c", cpu: "3" }], bare)).toBe("3");
   });
 
-  it("is the same pod where nothing is recommended for its workload, and where it has no node yet", () => {
+  it("is the same pod if nothing is recommended for its workload, or it has no node yet", () => {
     const same = (told: Told, one = running) =>
       new Recommendations([autoscaler(told)]).successor(one) === one;
     expect(same({ cpu: "3", target: "other" })).toBe(true);
@@ -68,7 +68,7 @@ describe("the successor of a pod", () => {
     expect(same({ cpu: "3" })).toBe(false);
   });
 
-  it("follows the oldest of several, then the first by name, in any order", () => {
+  it("follows the oldest of several VerticalPodAutoscalers, then the first by name", () => {
     const told = [
       { name: "b", cpu: "2" },
       { name: "a", cpu: "3" },
@@ -79,7 +79,7 @@ describe("the successor of a pod", () => {
     expect([cpuAfterMove(alike), cpuAfterMove(alike.toReversed())]).toEqual(["3", "3"]);
   });
 
-  it("shares its containers with pods of the same template, and says nothing of the old pod's", () => {
+  it("shares its containers with pods of the same template, and has no status", () => {
     const recommendations = new Recommendations([autoscaler({ cpu: "3" })]);
     const held = { ...running, status: { phase: "Running" as const } };
     const [a, b] = [recommendations.successor(held), recommendations.successor(running)];
@@ -88,7 +88,7 @@ describe("the successor of a pod", () => {
   });
 });
 
-describe("a node whose pods are recommended more than they have", () => {
+describe("removal of a node whose pods have higher recommendations", () => {
   const labels = { "karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true" };
   const own = (name: string, pods = [pod({ name: `on-${name}`, nodeName: name, cpu: "2" })]) =>
     nodeView({
@@ -101,7 +101,7 @@ describe("a node whose pods are recommended more than they have", () => {
   const asked = (autoscalers: readonly VerticalPodAutoscaler[]) =>
     schedulingInput({ nodes, pools, autoscalers });
 
-  it("needs a new node for them, whose claim requests as much", () => {
+  it("needs a new node that is large enough for the recommended requests", () => {
     const plain = atOnce(
       atOnce(WhatIf.of(schedulingInput({ nodes, pools }))).without(["a"], [running]),
     );
@@ -114,7 +114,7 @@ describe("a node whose pods are recommended more than they have", () => {
     expect(newClaims[0]?.requests).toMatchObject({ cpu: 3_000 });
   });
 
-  it("is prepared again once something else is recommended", () => {
+  it("prepares WhatIf again if a recommendation changes", () => {
     const first = autoscaler({ cpu: "3" });
     const whatIf = atOnce(WhatIf.of(asked([first])));
     expect(atOnce(whatIf.follow(asked([first])))).toBe(true);
@@ -123,7 +123,7 @@ describe("a node whose pods are recommended more than they have", () => {
 });
 
 describe("the pod of a DaemonSet", () => {
-  it("asks for what is recommended, also where an older pod runs", () => {
+  it("requests what is recommended, even if a running pod requests less", () => {
     const state = createClusterState();
     const cpu = () => state.daemonPods()[0]?.spec.containers[0]?.resources?.requests?.cpu;
     state.updateDaemonSet({

@@ -19,8 +19,8 @@ const over = (
 const on = "pod" as const;
 const edited = (spec: Partial<PodSpec>, edit: PodEdit) => editedPod(pod({ spec }), edit).spec;
 
-describe("an edit of a pod", () => {
-  it("drops the required spread over a key, and leaves the wish to be spread over it", () => {
+describe("a pod edit", () => {
+  it("drops or loosens the DoNotSchedule spread over a key, and keeps the ScheduleAnyway spread", () => {
     const others = [over("zone", "ScheduleAnyway"), over("rack")];
     const edit = { on, change: "dropRule", rule: "spread", topologyKey: "zone" } as const;
     const spec = edited({ topologySpreadConstraints: [over("zone"), ...others] }, edit);
@@ -33,7 +33,7 @@ describe("an edit of a pod", () => {
     expect(looser.topologySpreadConstraints).toEqual([{ ...over("zone"), maxSkew: 3 }, ...others]);
   });
 
-  it("drops required terms over a key, of one kind of affinity only", () => {
+  it("drops required terms over a topology key, of pod affinity or anti-affinity only", () => {
     const terms = ["zone", "rack"].map((topologyKey) => ({ topologyKey, labelSelector: {} }));
     const rules = { requiredDuringSchedulingIgnoredDuringExecution: terms };
     const affinity = { podAffinity: rules, podAntiAffinity: rules };
@@ -44,7 +44,7 @@ describe("an edit of a pod", () => {
     expect(drop("antiAffinity")).toEqual({ ...affinity, podAntiAffinity: left });
   });
 
-  it("drops a key from the selector and from every term", () => {
+  it("drops a key from the node selector and every node affinity term", () => {
     const term = (...keys: readonly string[]) => ({
       matchExpressions: keys.map((key) => ({ key, operator: "Exists" as const })),
     });
@@ -63,7 +63,7 @@ describe("an edit of a pod", () => {
     expect(drop(needing(term("disk"), term("arch"))).affinity).toEqual({ nodeAffinity: {} });
   });
 
-  it("renames a key in the selector and in every term", () => {
+  it("renames a key in the node selector and every node affinity term", () => {
     const rename = { on, change: "renameKey", key: "kubernetes.io/archh", meant: "arch" } as const;
     const terms = (key: string) => ({
       nodeAffinity: {
@@ -80,7 +80,7 @@ describe("an edit of a pod", () => {
     expect(spec.affinity).toEqual(terms("arch"));
   });
 
-  it("adds a toleration, lowers a request, drops a host port", () => {
+  it("adds a toleration, or drops a host port", () => {
     const toleration = { key: "gpu", operator: "Exists", effect: "NoSchedule" } as const;
     const first = { key: "old" };
     const tolerate = { on, change: "tolerate", toleration } as const;
@@ -97,7 +97,7 @@ describe("an edit of a pod", () => {
   });
 });
 
-describe("an edit of a pool", () => {
+describe("a pool edit", () => {
   const poolEdit = { on: "pool", poolId: "nodepool/default" } as const;
   const allow = (operator: string, values?: readonly string[], value = "5") => {
     const requirement = { key: "k", operator, ...(values && { values }) } as never;
@@ -107,7 +107,7 @@ describe("an edit of a pool", () => {
     return editedPool(before, edit).requirements.slice(0, -1);
   };
 
-  it("allows one value more, whatever forbade it", () => {
+  it("allows one more value, whichever operator excluded it", () => {
     expect(allow("In", ["6"])).toEqual([{ key: "k", operator: "In", values: ["5", "6"] }]);
     expect(allow("In", ["5"])).toEqual([{ key: "k", operator: "In", values: ["5"] }]);
     expect(allow("NotIn", ["5", "6"])).toEqual([{ key: "k", operator: "NotIn", values: ["6"] }]);
@@ -133,7 +133,7 @@ describe("an edit of a pool", () => {
     expect(fewer.map(({ minValues }) => minValues)).toEqual([1, undefined, 3]);
   });
 
-  it("is made on its own pool, and one of a pod on the pods that are named", () => {
+  it("changes its own pool only, and a pod edit only the named pods", () => {
     const pools = ["a", "b"].map((name) => poolInput({ name, labels: {} }));
     const pods = ["x", "y"].map((name) => pod({ name }));
     const label = {
@@ -153,7 +153,7 @@ describe("an edit of a pool", () => {
   });
 });
 
-describe("an edit for its owner", () => {
+describe("the text and rank of an edit", () => {
   const toleration = { key: "gpu", operator: "Equal", value: "a", effect: "NoSchedule" } as const;
   const request = {
     on,
@@ -225,7 +225,7 @@ describe("an edit for its owner", () => {
     [{ ...request, to: 0 }, "let container main do without cpu"],
   ];
 
-  it("is one line", () => {
+  it("is one line that names the field and both values", () => {
     for (const [edit, text] of edits) expect(editText(edit, [poolInput()])).toBe(text);
     const alphas = { ...own, poolId: "provisioner/default" };
     const limit = { ...alphas, change: "limit", resource: "cpu", from: 1_000, to: 2_000 } as const;
@@ -234,7 +234,7 @@ describe("an edit for its owner", () => {
     );
   });
 
-  it("is tried in the order in which owners mind it, small changes first", () => {
+  it("ranks smaller and less invasive changes first", () => {
     const ranks = edits.map(([edit]) => Math.floor(rankOf(edit)));
     expect(ranks).toEqual([1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 9, 9, 10, 10, 10, 10, 11]);
     const limit = { ...own, change: "limit", resource: "cpu", from: 10 } as const;

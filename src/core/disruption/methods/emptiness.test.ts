@@ -59,7 +59,7 @@ function commands(candidates: readonly Candidate[], allowed = 10) {
 const CONSOLIDATABLE = { condition: { type: "Consolidatable", forMs: 0 } };
 
 describe("emptiness", () => {
-  it("waits for consolidateAfter from the last event, even if the condition still stands (calm seed 90154)", () => {
+  it("waits for consolidateAfter from the last pod event, whatever the condition (calm seed 90154)", () => {
     const when = (lastMs: number): Candidate => {
       const fresh = candidate("a", {
         ...CONSOLIDATABLE,
@@ -78,7 +78,7 @@ describe("emptiness", () => {
     expect(commands([when(NOW - 120_000)])).toHaveLength(1);
   });
 
-  it("takes as many empty nodes as the budget allows, in one command that is looked at again", () => {
+  it("removes as many empty nodes as the budget allows in one command with validation", () => {
     const [command, ...others] = commands(
       ["b", "a", "c"].map((name) => candidate(name, CONSOLIDATABLE)),
       2,
@@ -91,7 +91,7 @@ describe("emptiness", () => {
     );
   });
 
-  it("has no more than 500 nodes in a command; each is looked at again by itself, and all keep the budget", () => {
+  it("removes at most 500 nodes in a command, each validated alone within the budget", () => {
     const empty = Array.from({ length: 950 }, (_, index) =>
       candidate(`n${String(index).padStart(4, "0")}`, CONSOLIDATABLE),
     );
@@ -105,7 +105,7 @@ describe("emptiness", () => {
     expect((still as Command).candidates).toEqual(empty.slice(500, 590));
   });
 
-  it("leaves used nodes, those not quiet for long enough, and pools that never consolidate", () => {
+  it("leaves used nodes, nodes not yet consolidatable, and pools without consolidation", () => {
     expect(commands([candidate("a", { ...CONSOLIDATABLE, used: true })])).toEqual([]);
     expect(commands([candidate("a")])).toEqual([]);
     const never = { consolidateAfter: "Never" } as const;
@@ -114,7 +114,7 @@ describe("emptiness", () => {
     expect(commands([candidate("a", { ...CONSOLIDATABLE, disruption: none })])).toEqual([]);
   });
 
-  it("S0-23: counts alpha's ttl from the Empty condition and does not wait on top", () => {
+  it("S0-23: counts ttlSecondsAfterEmpty from the Empty condition, and skips validation", () => {
     const at = (forMs: number) =>
       commands([
         candidate("a", {
@@ -131,7 +131,7 @@ describe("emptiness", () => {
     );
   });
 
-  it("S3-41: takes empty nodes of an older pool that consolidates, after a second look", () => {
+  it("S3-41: removes empty nodes of an older pool with consolidation, after validation", () => {
     const disruption = { policy: "WhenEmptyOrUnderutilized" } as const;
     const [command] = commands([candidate("a", { generation: "beta", disruption })]);
     expect(command).toMatchObject({ via: "consolidation", validateAfterMs: 15_000 });
@@ -140,7 +140,7 @@ describe("emptiness", () => {
     );
   });
 
-  it("keeps of a command what still holds when its wait is over", () => {
+  it("keeps at validation only the nodes that are still empty", () => {
     const [command] = commands(["a", "b"].map((name) => candidate(name, CONSOLIDATABLE)));
     const again = (candidates: readonly Candidate[]) =>
       validated(emptiness, command as NonNullable<typeof command>, roundOf(candidates));

@@ -67,8 +67,8 @@ function placed({ rows, bins, dimensions }: Packing, uses: readonly PatternUse[]
   return found;
 }
 
-describe("bins that are filled alike", () => {
-  it("cost hardly more than the least where greed is left with what asks for cores", () => {
+describe("packing by even patterns", () => {
+  it("is close to the lower bound where greedy filling wastes memory", () => {
     const packing = families(12);
     const counts = packing.rows.map(({ count }) => count);
     const { prices, leastCost } = resourcePrices(packing, counts);
@@ -92,7 +92,7 @@ describe("bins that are filled alike", () => {
     expect(Math.min(...byGreed)).toBeGreaterThan(leastCost * 1.06);
   });
 
-  it("are found with hardly any work", () => {
+  it("uses hardly any budget", () => {
     const packing = families(12);
     const { leastCost } = resourcePrices(
       packing,
@@ -112,7 +112,7 @@ describe("bins that are filled alike", () => {
     expect(packingPrice(packing, uses ?? [])).toBeLessThan(leastCost * 1.04);
   });
 
-  it("hold every item once, and no more than they may, whatever the items are", () => {
+  it("places every item once and respects all limits, on random inputs", () => {
     let found = 0;
     for (let seed = 0; seed < 300; seed++) {
       const packing = drawn(new Random(`even ${seed}`));
@@ -124,7 +124,7 @@ describe("bins that are filled alike", () => {
     expect(found).toBeGreaterThan(50);
   });
 
-  it("are given up where something fits in none, or the work is spent", () => {
+  it("gives up if an item fits in no bin, or the budget is spent", () => {
     const packing = families(12);
     const large = { amounts: Float64Array.of(9_000, 1), count: 1 };
     const rows = [...packing.rows, large];
@@ -138,7 +138,7 @@ describe("bins that are filled alike", () => {
     expect(evenly(packing, 100)).toBeUndefined();
   });
 
-  it("are given up where they come to over a quarter more than the least", () => {
+  it("gives up if the cost is more than a quarter above the lower bound", () => {
     // Each bin holds one item, and no other item fits into the rest of the bin.
     const ofSize = (amount: number) => {
       const rows = [{ amounts: Float64Array.of(amount), count: 100 }];
@@ -149,7 +149,7 @@ describe("bins that are filled alike", () => {
     expect(placed(ofSize(81), evenly(ofSize(81)) ?? [])).toEqual([100]);
   });
 
-  it("ends where bins cost nothing, and so nothing is worth anything", () => {
+  it("gives up if all bins are free of charge", () => {
     const rows = [{ amounts: Float64Array.of(3), count: 50 }];
     const free = { amounts: Float64Array.of(10), price: 0, rows: [0] };
     const small = { amounts: Float64Array.of(1), price: 0, rows: [] };

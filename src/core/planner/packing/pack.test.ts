@@ -33,7 +33,7 @@ function packed(units: number): readonly PatternUse[] | undefined {
 }
 
 describe("a bin filler", () => {
-  it("does not overflow with items that are larger than any bin", () => {
+  it("ignores items that are larger than the bin, without overflow", () => {
     const rows = [2 ** 32, 1].map((amount) => ({ amounts: Float64Array.of(amount), count: 5 }));
     const bin = { amounts: Float64Array.of(3), price: 1, rows: [0, 1] };
     const filling = BinFiller.of({ rows, bins: [bin], dimensions: 1 });
@@ -43,13 +43,13 @@ describe("a bin filler", () => {
 });
 
 describe("pack", () => {
-  it("of no items opens no bins, and leaves its budget as it is", () => {
+  it("opens no bins and uses no budget if there are no items", () => {
     const budget = { units: 100 };
     expect(atOnce(pack(packingOf(2, 0), prices, budget, {}))).toEqual([]);
     expect(budget.units).toBe(100);
   });
 
-  it("fills once by greed though the budget is too small for as many shapes", () => {
+  it("packs all items greedily even if the budget is too small for any search", () => {
     const found = packed(1);
     const items = (found ?? []).flatMap(({ pattern: { times }, bins }) =>
       times.map((count) => count * bins),
@@ -57,7 +57,7 @@ describe("pack", () => {
     expect(items.reduce((sum, count) => sum + count, 0)).toBe(SHAPES * EACH);
   });
 
-  it("gives others a turn while it fills", () => {
+  it("yields between filling orders", () => {
     const steps = pack(packingOf(1_000, 3), prices, { units: 1 }, {});
     let turns = 1;
     while (steps.next().done !== true) turns++;
@@ -65,7 +65,7 @@ describe("pack", () => {
     expect(turns).toBeGreaterThan(6);
   });
 
-  it("does not fill bins alike where items keep apart on hosts: that is spared", () => {
+  it("skips even patterns if items are limited for each host", () => {
     const unitsFor = (count: number, perHost: number, hostDimensions: number) => {
       // Half of the items also take one unit of a second dimension.
       const rows = [1, 0].map((apart) => ({ amounts: Float64Array.of(10, apart), count }));
@@ -79,7 +79,7 @@ describe("pack", () => {
     expect(unitsFor(400, 2, 1) * 2).toBeLessThan(unitsFor(400, 2, 0));
   });
 
-  it("looks no further where bins that are filled alike cost hardly more than the least", () => {
+  it("stops early if even patterns cost at most one percent more than the lower bound", () => {
     const found = (smallest: number) => {
       const rows = Array.from({ length: 20 }, (_, index) => ({
         amounts: Float64Array.of(smallest + index * 7),
@@ -106,7 +106,7 @@ describe("pack", () => {
     expect(far.spent).toBeGreaterThan(near.spent * 10);
   });
 
-  it("finishes what columns began though they hold more of some row than there is", () => {
+  it("packs all items if the patterns hold more of a row than there is", () => {
     // If the budget ends early, the row has a dual price of zero or less. Before, no bin was filled with this row
     // alone, and the whole solution was lost.
     const shapes = [1, 2, 4].flatMap((cpu) =>
@@ -136,7 +136,7 @@ describe("pack", () => {
     expect(packingPrice(mixed, uses)).toBeLessThan(1_400);
   });
 
-  it("finishes it where such a row is worth exactly nothing, too", () => {
+  it("packs all items if such a row has a dual price of zero", () => {
     const mixed: Packing = {
       rows: [
         [9, 4, 0, 6],
@@ -159,7 +159,7 @@ describe("pack", () => {
     expect(packingPrice(mixed, atOnce(steps) ?? [])).toBe(18 * 17);
   });
 
-  it("fills in more orders by what the columns taught where it may: what is left may need another", () => {
+  it("tries more filling orders by dual prices if allowed, and finds a cheaper packing", () => {
     const shapes = [
       [1, 1, 1],
       [13, 17, 5],
@@ -189,7 +189,7 @@ describe("pack", () => {
     expect([priceIn(), priceIn(1), priceIn(2)]).toEqual([215, 215, 212]);
   });
 
-  it("looks further with a larger one, and never pays more then", () => {
+  it("never costs more with a larger budget", () => {
     const [short, long] = [packed(1), packed(2e5)];
     expect(packingPrice(packing, long ?? [])).toBeLessThanOrEqual(
       packingPrice(packing, short ?? []),

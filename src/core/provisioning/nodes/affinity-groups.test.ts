@@ -85,10 +85,10 @@ function namesOf(some: readonly Pod[]): string {
     .join(" ");
 }
 
-describe("pods that must be in one zone", () => {
+describe("pods with zonal pod affinity to each other", () => {
   const three = pods(3, { name: "p", cpu: "1", ...together() });
 
-  it("go where all of them fit, even if another node comes first", () => {
+  it("go to the zone with room for all, even if a node in another zone comes first", () => {
     const rooms = [
       { zone: "zone-a", cpu: "2" },
       { zone: "zone-b", cpu: "3" },
@@ -96,7 +96,7 @@ describe("pods that must be in one zone", () => {
     expect(placed(three, rooms)).toEqual(["b: p-0 p-1 p-2"]);
   });
 
-  it("go where most of them fit if there is no room for all", () => {
+  it("go to the zone with room for most if no zone has room for all", () => {
     const rooms = [
       { zone: "zone-a", cpu: "1" },
       { zone: "zone-b", cpu: "1" },
@@ -105,7 +105,7 @@ describe("pods that must be in one zone", () => {
     expect(placed(three, rooms)).toEqual(["b: p-0", "c: p-1", "left: p-2"]);
   });
 
-  it("go where all of their kinds fit", () => {
+  it("go to the zone with room for all pod classes of the group", () => {
     const large = pod({ name: "large", cpu: "3", ...together() });
     const small = pods(4, { name: "p", cpu: "1", ...together() });
     const rooms = [
@@ -116,7 +116,7 @@ describe("pods that must be in one zone", () => {
     expect(placed([large, ...small], rooms)).toEqual(["b: p-0 p-1", "c: large p-2 p-3"]);
   });
 
-  it("go where they all fit if one affinity is written in two ways", () => {
+  it("form one group even if two selectors express the same affinity", () => {
     const labels = { app: "web", tier: "front" };
     const affinity = near({ matchLabels: { tier: "front" } });
     const first = pod({ name: "first", cpu: "1100m", labels, spec: { affinity } });
@@ -132,7 +132,7 @@ describe("pods that must be in one zone", () => {
     expect(placed([web, ...lone], rooms)).toEqual(["a: first p-0", "left: p-1 p-2"]);
   });
 
-  it("pass nodes by whose taints or labels keep one of them away", () => {
+  it("skip nodes whose taints or labels exclude one pod of the group", () => {
     const taints = [{ key: "team", effect: "NoSchedule" as const }];
     const free = { zone: "zone-b", cpu: "3" };
     expect(placed(three, [{ zone: "zone-a", cpu: "3", taints }, free])).toEqual(["b: p-0 p-1 p-2"]);
@@ -146,7 +146,7 @@ describe("pods that must be in one zone", () => {
     expect(placed(two, [{ zone: "zone-a", cpu: "3" }, ssd])).toEqual(["b: any ssd"]);
   });
 
-  it("go where a new node can be launched for what does not fit", () => {
+  it("go to the zone in which a new node can be launched for the rest", () => {
     const rooms = [
       { zone: "zone-a", cpu: "2" },
       { zone: "zone-b", cpu: "1" },
@@ -159,7 +159,7 @@ describe("pods that must be in one zone", () => {
     expect(placed(three, rooms, [small])).toEqual(["a: p-0 p-1", "left: p-2"]);
   });
 
-  it("pass zones by that another of their rules forbids", () => {
+  it("skip zones that an anti-affinity of theirs excludes", () => {
     const noisy = pod({ name: "noisy", nodeName: "a", labels: { app: "noisy" } });
     const terms = [{ topologyKey: ZONE, labelSelector: { matchLabels: { app: "noisy" } } }];
     const apart = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } };
@@ -174,10 +174,10 @@ describe("pods that must be in one zone", () => {
   });
 });
 
-describe("pods that must be on one host", () => {
+describe("pods with pod affinity to each other on the host", () => {
   const three = pods(3, { name: "p", cpu: "1", ...together(HOST) });
 
-  it("go to the node where all of them fit", () => {
+  it("go to the node with room for all", () => {
     const rooms = [
       { zone: "zone-a", cpu: "2" },
       { zone: "zone-a", cpu: "3" },
@@ -185,14 +185,14 @@ describe("pods that must be on one host", () => {
     expect(placed(three, rooms)).toEqual(["b: p-0 p-1 p-2"]);
   });
 
-  it("go to a new node if only a new node has room for all", () => {
+  it("go to a new node if no existing node has room for all", () => {
     const types = [{ cpu: 4, zones: ["zone-a"] }];
     expect(placed(three, [{ zone: "zone-a", cpu: "2" }], types)).toEqual([
       "new zone-a: p-0 p-1 p-2",
     ]);
   });
 
-  it("go where most of them fit, small ones before a large one that takes their room", () => {
+  it("go to the node with room for most of them, if not all fit", () => {
     const large = pod({ name: "large", cpu: "2", ...together(HOST) });
     const rooms = [{ zone: "zone-a", cpu: "3" }];
     expect(placed([large, ...three], rooms)).toEqual(["a: large p-0", "left: p-1 p-2"]);
@@ -224,7 +224,7 @@ describe("pods that must be on one host", () => {
     }),
   });
 
-  it("go where all of them fit, even if they would rather be apart", () => {
+  it("go to the node with room for all, against their preferred anti-affinity", () => {
     const rooms = [
       { zone: "zone-a", cpu: "2" },
       { zone: "zone-b", cpu: "3" },
@@ -232,7 +232,7 @@ describe("pods that must be on one host", () => {
     expect(placed(choosy, rooms)).toEqual(["b: p-0 p-1 p-2"]);
   });
 
-  it("go to a new node with room for all, even if the first would rather have a zone with small types", () => {
+  it("go to a new node with room for all, against a preferred spread over zones", () => {
     const running = [pod({ name: "front", cpu: "1", nodeName: "a", labels: { tier: "front" } })];
     const types = [
       { cpu: 2, zones: ["zone-a"] },
@@ -243,7 +243,7 @@ describe("pods that must be on one host", () => {
     ]);
   });
 
-  it("count once where they hold a host port", () => {
+  it("count only one pod with the same host port for each node", () => {
     const containers = [
       {
         name: "main",
@@ -263,7 +263,7 @@ describe("pods that must be on one host", () => {
     ]);
   });
 
-  it("count as often as a spread over zones lets them be in one zone", () => {
+  it("count only as many pods as their topology spread allows in one zone", () => {
     const rule = {
       ...{ maxSkew: 1, topologyKey: ZONE, whenUnsatisfiable: "DoNotSchedule" as const },
       labelSelector: { matchLabels: { tier: "front" } },

@@ -63,8 +63,8 @@ function planned(zones: readonly string[], spec: Partial<Pod["spec"]["affinity"]
   );
 }
 
-describe("a claim that is not launched", () => {
-  it("stands with its pods as the cheapest machine that may come of it", () => {
+describe("a NodeClaim that is not launched yet", () => {
+  it("counts with its pods as its cheapest instance type", () => {
     const first = pod({ name: "first", cpu: "3" });
     const { claims, view } = made(first);
     const input = schedulingInput({ pods: [pod()], nodes: [view], pools });
@@ -74,12 +74,12 @@ describe("a claim that is not launched", () => {
     expect(seen.nodes[0]?.labels[INSTANCE_TYPE_LABEL_KEY]).toBe("c-4x");
   });
 
-  it("keeps those waiting who keep apart from its pods, or come near them, by an open label", () => {
+  it("defers pods with rules on its pods over a label that the NodeClaim leaves open", () => {
     expect(planned(["zone-a", "zone-b"])).toEqual(["other", "plain"]);
     expect(planned(["zone-a"])).toEqual(["away", "near", "other", "plain"]);
   });
 
-  it("counts against limits as the largest machine until it is launched, then as what it is", () => {
+  it("counts against limits as its largest type until it is launched, then as the actual one", () => {
     const usage = (status: object, used: Record<string, number>) => {
       const { claims, view } = made(pod(), status);
       const [pool] = pools.map((one) => ({ ...one, usage: used }));
@@ -91,7 +91,7 @@ describe("a claim that is not launched", () => {
     expect(usage(launched, { nodes: 1, cpu: 2_000 })).toEqual({ nodes: 1, cpu: 2_000 });
   });
 
-  it("is looked at in steps, and its pods not again for each pod that has no rules", () => {
+  it("is processed in steps, without comparing its pods with every pod without rules", () => {
     const { claims } = made(pod({ name: "first", labels: LABELS }));
     const [{ plan }] = claims as [MadeClaim];
     let looks = 0;
@@ -117,7 +117,7 @@ describe("a claim that is not launched", () => {
     expect(looks).toBeLessThan(10_000);
   });
 
-  it("is no place once it has gone, nor are its pods planned beside others", () => {
+  it("gives no room once it is deleted", () => {
     const { claims } = made(pod({ name: "first" }));
     const seen = atOnce(
       withPlaced(schedulingInput({ pods: [pod()], pools }), { made: claims, existing: [] }),
@@ -127,7 +127,7 @@ describe("a claim that is not launched", () => {
   });
 });
 
-it("sees a pod once that has been bound where it was placed", () => {
+it("counts a pod once that is bound to its planned node", () => {
   const bound = pod({ name: "bound", nodeName: "node" });
   const [waits, sits] = [pod({ name: "bound" }), pod({ name: "sits" })];
   const input = schedulingInput({ pods: [], nodes: [nodeView({ pods: [bound] })] });
@@ -137,7 +137,7 @@ it("sees a pod once that has been bound where it was placed", () => {
   expect(seen.nodes[0]?.pods.map(keyOf)).toEqual(["default/bound", "default/sits"]);
 });
 
-it("gives units of a reservation to new claims while made ones leave some", () => {
+it("accepts new NodeClaims only for the units of a reservation that are left", () => {
   const label = "karpenter.k8s.aws/capacity-reservation-id";
   const offering = {
     ...{ zone: "zone-a", capacityType: "reserved" as const, priceMicroUsd: 1, available: true },

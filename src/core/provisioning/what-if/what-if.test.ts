@@ -25,8 +25,8 @@ import { WhatIf } from "./what-if.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
-describe("a node of a pool that is as large as it may be", () => {
-  it("gives its part of the limits to what comes in its place, and takes it back", () => {
+describe("removal of a node in a pool at its limits", () => {
+  it("frees its part of the limits for the replacement, and restores it afterwards", () => {
     const labels = { "karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true" };
     const own = (name: string): NodeView =>
       nodeView({
@@ -53,8 +53,8 @@ describe("a node of a pool that is as large as it may be", () => {
   });
 });
 
-describe("a node that a spread does not look at", () => {
-  it("takes nothing from its counts when it goes", () => {
+describe("removal of a node outside a topology spread's node selector", () => {
+  it("leaves the counts of the spread unchanged", () => {
     const web = { app: "web" };
     const rule = {
       maxSkew: 1,
@@ -89,7 +89,7 @@ describe("a node that a spread does not look at", () => {
   });
 });
 
-describe("a node whose pods claim devices", () => {
+describe("removal of a node whose pods have ResourceClaims", () => {
   const labels = {
     "karpenter.sh/nodepool": "default",
     "karpenter.sh/registered": "true",
@@ -139,19 +139,19 @@ describe("a node whose pods claim devices", () => {
     );
   }
 
-  it("moves them where devices are free, and gives theirs back", () => {
+  it("moves the pods to a node with free devices", () => {
     const moved = asked(1);
     expect(moved.existing.map(({ nodeName }) => nodeName)).toEqual(["b"]);
     expect(moved.unschedulable).toEqual([]);
   });
 
-  it("moves them to devices of a network as long as the Node that owns the slice is there", () => {
+  it("uses network devices only while the Node that owns the ResourceSlice exists", () => {
     const moved = (owner: string) =>
       asked(1, [], { owner }).existing.map(({ nodeName }) => nodeName);
     expect([moved("b"), moved("gone")]).toEqual([["b"], []]);
   });
 
-  it("needs a new node with devices where none are", () => {
+  it("needs a new node with devices if no existing node has free ones", () => {
     const moved = asked(0);
     expect(moved.existing).toEqual([]);
     expect(moved.newClaims.map(({ cheapest }) => cheapest.instanceType)).toEqual(["gpu"]);
@@ -160,7 +160,7 @@ describe("a node whose pods claim devices", () => {
   });
 });
 
-describe("a picture that follows the cluster", () => {
+describe("WhatIf.follow", () => {
   const ready = { "karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true" };
   const web = { app: "web" };
   const at = (name: string, more: Record<string, string>, on: readonly Pod[] = []) => {
@@ -169,7 +169,7 @@ describe("a picture that follows the cluster", () => {
     return nodeView({ node: { name, labels, capacity: { cpu: "4" } }, claim, pods: on });
   };
 
-  it("still knows which nodes share a host name after another node has gone", () => {
+  it("still knows nodes that share a hostname after another node is deleted", () => {
     const labelSelector = { matchLabels: web };
     const term = { topologyKey: "kubernetes.io/hostname", labelSelector };
     const affinity = {
@@ -185,7 +185,7 @@ describe("a picture that follows the cluster", () => {
     expect(existing.map(({ nodeName }) => nodeName)).toEqual(["c"]);
   });
 
-  it("still knows which nodes take no pods after another node has come or gone", () => {
+  it("still knows closed nodes after another node is added or deleted", () => {
     const moving = pod({ name: "moving", nodeName: "b", cpu: "1" });
     const nodes = [at("a", {}), at("b", {}, [moving]), at("c", {}), at("d", {})];
     const input = schedulingInput({ nodes, pools: [] });
