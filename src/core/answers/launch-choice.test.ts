@@ -52,8 +52,8 @@ function choice(types: readonly InstanceType[], { pool = [], claim = [], cpu, po
   return launchChoice(launched, [own, ...types]);
 }
 
-describe("cheaper types than the node's", () => {
-  it("are those that cost less in some place", () => {
+describe("instance types cheaper than the launched one", () => {
+  it("are those with an offering below the price of the node", () => {
     const found = choice([type("a", 4, PRICE), type("b", 4, PRICE - 1)], {});
     expect(found).toMatchObject({
       ...{ instanceType: "m-own", zone: "zone-a", priceMicroUsdPerHour: PRICE, askedFor: 0 },
@@ -69,12 +69,12 @@ describe("cheaper types than the node's", () => {
     ]);
   });
 
-  it("are none that the cloud offers without a price", () => {
+  it("exclude offerings without a known price", () => {
     const found = choice([type("a", 4, 0, { available: false }), type("b", 4, 0)], {});
     expect(found.nearest.map(({ instanceType: name }) => name)).toEqual(["b"]);
   });
 
-  it("were ruled out by the NodePool or the NodeClaim", () => {
+  it("say if the NodePool or the NodeClaim excluded them", () => {
     const only = (key: string, value: string) => [
       { key, operator: "In" as const, values: [value] },
     ];
@@ -98,7 +98,7 @@ describe("cheaper types than the node's", () => {
     ]);
   });
 
-  it("were too small for what was requested, or are for what runs there now", () => {
+  it("say if they were too small for the requests at launch, or for the pods now", () => {
     const small = [type("a", 2, 10)];
     expect(ruledOut(small, { cpu: "3" })).toEqual([
       "a: resources: the NodeClaim requests 3 of cpu; this type has 2",
@@ -109,7 +109,7 @@ describe("cheaper types than the node's", () => {
     expect(ruledOut(small, { cpu: "2", pods: ["2"] })[0]).toContain("a: later");
   });
 
-  it("are not to be had, or were asked for in vain", () => {
+  it("say if the cloud has no capacity, or if they were requested in vain", () => {
     expect(ruledOut([type("a", 4, 10, { available: false })])).toEqual([
       "a: offerings: the cloud has no capacity of this type at the moment",
     ]);
@@ -122,7 +122,7 @@ describe("cheaper types than the node's", () => {
     ]);
   });
 
-  it("are sorted by what tells most, then by price and name; five are named", () => {
+  it("are sorted by reason, price and name, and the first five are listed", () => {
     const types = [
       ...[type("late-1", 4, 20), type("late-3", 4, 30), type("late-2", 4, 20)],
       ...["f", "g", "h"].map((name) => type(name, 2, 30)),

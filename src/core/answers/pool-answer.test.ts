@@ -42,7 +42,7 @@ function asked({ nodes = [["1"], ["2"]], pool = {}, disruption = {}, ...more }: 
 }
 
 describe("the answer about a NodePool", () => {
-  it("has its nodes, their price, and its limits in percent", () => {
+  it("has its number of nodes, their price, and its limits in percent", () => {
     const found = asked({ pool: { limits: { cpu: 16_000, nodes: 0 }, replicas: 3 } });
     expect(found.says).toContain(
       "NodePool default has 2 nodes for $0.4000 an hour; limits.nodes is 0, so it launches nothing",
@@ -72,12 +72,12 @@ describe("the answer about a NodePool", () => {
     expect(never.nextAllowedDisruption).toBeUndefined();
   });
 
-  it("says that a pool without nodes has none to disrupt", () => {
+  it("says that a pool without nodes has no node to disrupt", () => {
     const found = asked({ nodes: [], disruption: { budgets: [{ nodes: "100%" }] } });
     expect(found.disruptions[0]).toMatchObject({ allowed: 0, says: "it has no node to disrupt" });
   });
 
-  it("says which reason its policy rules out", () => {
+  it("says for which reasons its consolidation policy allows no disruption", () => {
     const says = (question: Question) =>
       asked(question).disruptions.map((one) => (one.allowed === 0 ? one.says : one.allowed));
     expect(says({ disruption: { policy: "WhenEmpty" } })).toEqual([
@@ -103,7 +103,7 @@ describe("the answer about a NodePool", () => {
     ]);
   });
 
-  it("says whose budgets are in the way: the pool's or the cluster's", () => {
+  it("says whether the budgets of the pool or of the cluster block disruption", () => {
     const budgets = [{ nodes: "1" }];
     const cluster = asked({
       disruption: { budgets },
@@ -114,7 +114,7 @@ describe("the answer about a NodePool", () => {
     expect(own.disruptions[0]?.says).toMatch(/^budgets /);
   });
 
-  it("counts its nodes by what holds them first", () => {
+  it("counts its nodes by the first reason that blocks their disruption", () => {
     const found = asked({
       nodes: [["3"], ["3"], ["3"]],
       disruption: { policy: "WhenEmpty", budgets: [{ nodes: "100%" }] },
@@ -122,13 +122,13 @@ describe("the answer about a NodePool", () => {
     expect(found.held).toEqual([{ block: "policy", count: 3, nodes: ["a", "b", "c"] }]);
   });
 
-  it("has the commands that the pool alone would have", () => {
+  it("contains the next commands for this pool alone", () => {
     const all = { budgets: [{ nodes: "100%" }] };
     expect(asked({ disruption: all }).at).toBe(new Date(NOW).toISOString().replace(".000", ""));
     expect(asked({ nodes: [["3"], ["3"]], disruption: all }).next).toEqual([]);
   });
 
-  it("says what the last repack saved, and what follows from it", () => {
+  it("says what the last repack saved, and until when the pool is not repacked", () => {
     const repack = (overrun: number, endsMs?: number) => {
       const outcome = { predictedMicroUsd: 400_000, realisedMicroUsd: 300_000, overrun };
       const ledger = { outcome: () => outcome, repackHoldOffEndsMs: () => endsMs };

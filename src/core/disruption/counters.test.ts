@@ -35,8 +35,8 @@ const pdb = (app: string, disruptionsAllowed: number): PodDisruptionBudget => ({
   status: { disruptionsAllowed } as NonNullable<PodDisruptionBudget["status"]>,
 });
 
-describe("the budgets of pools and of the cluster", () => {
-  it("let so many nodes of each pool go, and so many in all", () => {
+describe("budgetCounter", () => {
+  it("counts the budgets of each pool and of the whole cluster", () => {
     const counter = budgetCounter(allowances(3, { a: 2, b: 2 }));
     const [a, b] = [node(), node({ pool: "b" })];
     expect([counter.left(a), counter.left(b)]).toEqual([2, 2]);
@@ -45,14 +45,14 @@ describe("the budgets of pools and of the cluster", () => {
     expect([b, b].map((one) => counter.take(one))).toEqual([true, false]);
   });
 
-  it("let no node of an unknown pool go", () => {
+  it("allows no node of an unknown pool", () => {
     const counter = budgetCounter(allowances(3, { a: 2 }));
     expect(counter.take(node({ pool: "other" }))).toBe(false);
     expect(counter.fits([node({ pool: "other" })])).toBe(false);
     expect(budgetCounter(new Map()).take(node())).toBe(false);
   });
 
-  it("do not count a broken node that is not initialized", () => {
+  it("does not count a node that is broken and not initialized", () => {
     const counter = budgetCounter(allowances(1, { a: 1 }));
     const broken = node({ broken: true, initialized: false });
     expect(counter.left(broken)).toBe(Number.POSITIVE_INFINITY);
@@ -61,7 +61,7 @@ describe("the budgets of pools and of the cluster", () => {
     expect(counter.left(node({ initialized: false }))).toBe(1);
   });
 
-  it("must allow all nodes of a command together", () => {
+  it("allows a command only if all of its nodes fit", () => {
     const { fits } = budgetCounter(allowances(3, { a: 2, b: 2 }));
     const [a, b] = [node(), node({ pool: "b" })];
     expect([fits([a, a, b]), fits([a, a, a]), fits([a, a, b, b])]).toEqual([true, false, false]);
@@ -73,7 +73,7 @@ describe("budgets and PodDisruptionBudgets together", () => {
   const counter = (...pdbs: readonly PodDisruptionBudget[]) =>
     disruptionCounter({ allowances: allowances(9, { a: 3 }), pdbs });
 
-  it("let nodes go whose pods may be evicted together", () => {
+  it("allows nodes only if PodDisruptionBudgets allow all their pods together", () => {
     const { take, left } = counter(pdb("web", 2));
     const web = node({ apps: ["web"] });
     expect([web, web, web].map((one) => take(one))).toEqual([true, true, false]);
@@ -82,14 +82,14 @@ describe("budgets and PodDisruptionBudgets together", () => {
     expect(take(node({ apps: ["other"] }))).toBe(true);
   });
 
-  it("let the first node go, whatever number of its pods a budget allows", () => {
+  it("allows the first node, even if its pods exceed a PodDisruptionBudget", () => {
     const { take } = counter(pdb("web", 1));
     expect(take(node({ apps: ["web", "web", "web"] }))).toBe(true);
     expect(take(node({ apps: ["web"] }))).toBe(false);
     expect(counter({ ...pdb("web", 0), status: undefined as never }).take(node())).toBe(true);
   });
 
-  it("use up nothing of a PodDisruptionBudget for a node that its pool's budget keeps", () => {
+  it("leaves a PodDisruptionBudget unchanged if the pool's budget refuses the node", () => {
     const { take } = disruptionCounter({
       allowances: allowances(9, { a: 1, b: 1 }),
       pdbs: [pdb("web", 1)],
@@ -99,7 +99,7 @@ describe("budgets and PodDisruptionBudgets together", () => {
     expect(take(node({ pool: "b", apps: ["web"] }))).toBe(true);
   });
 
-  it("take all nodes of a command or none", () => {
+  it("takes all nodes of a command or none", () => {
     const { takeAll, left } = counter(pdb("web", 2));
     const web = node({ apps: ["web"] });
     expect(takeAll([web, web, web, web])).toBe(false);

@@ -54,8 +54,8 @@ const planned = node("new", 600_000, { for: "first", runs: "web" });
 const judged = (nodes: readonly PricedNode[], last?: RepackOutcome, atMs = NOW + 10 * MINUTE_MS) =>
   outcomeOf([move], () => nodes, { last, nowMs: atMs });
 
-describe("what moves of several nodes came to", () => {
-  it("is told ten minutes after the last began, and not before its nodes are gone", () => {
+describe("the outcome of a repack", () => {
+  it("is known ten minutes after the last move began and once its nodes are gone", () => {
     expect(judged([planned], undefined, NOW + 9 * MINUTE_MS)).toBeUndefined();
     expect(judged([planned, node("old-2", 500_000)])).toBeUndefined();
     expect(
@@ -65,7 +65,7 @@ describe("what moves of several nodes came to", () => {
     expect(outcomeOf([], () => [], { last: undefined, nowMs: NOW + HOUR_MS })).toBeUndefined();
   });
 
-  it("counts what came beside for pods that were moved, and nothing else", () => {
+  it("includes other new nodes that took moved pods", () => {
     const beside = node("beside", 120_000, { runs: "web" });
     expect(judged([planned, beside])).toMatchObject({ realisedMicroUsd: 280_000, failures: 0 });
     expect(judged([planned, beside])?.overrun).toBeCloseTo(0.2);
@@ -77,7 +77,7 @@ describe("what moves of several nodes came to", () => {
     expect(judged([planned, ...others])).toMatchObject({ realisedMicroUsd: 400_000 });
   });
 
-  it("is a failure when less than half came true; each further one rests the pool twice as long", () => {
+  it("fails if less than half was saved, and each failure doubles the hold-off", () => {
     const beside = node("beside", 210_000, { runs: "web" });
     let last: RepackOutcome | undefined;
     const rests = Array.from({ length: 7 }, () => {
@@ -94,7 +94,7 @@ describe("what moves of several nodes came to", () => {
     expect(whileValid(last, NOW + 49 * HOUR_MS)).toBeUndefined();
   });
 
-  it("is reported once for each move, and only for pools of the move", () => {
+  it("is reported once for each move, and only for the pools of the move", () => {
     const last = judged([planned]);
     const later = { ...move, command: "second", at: toRfc3339(NOW + MINUTE_MS) };
     expect(movesToJudge([move, later], POOL, undefined)).toEqual([move, later]);
@@ -104,14 +104,14 @@ describe("what moves of several nodes came to", () => {
     expect(movesToJudge([single], POOL, undefined)).toEqual([]);
   });
 
-  it("raises what the next must save by what the last overran", () => {
+  it("raises the required saving of the next repack by its overrun", () => {
     const share = (overrun: number) => minRepackShare([candidate("a")], 5, () => overrun);
     expect(share(0)).toBeCloseTo(0.05);
     // If the next plan costs 0.76 and overruns as much, the real cost is 0.95.
     expect(share(0.25)).toBeCloseTo(0.24);
   });
 
-  it("stands on the NodePool, whatever another hand makes of it", () => {
+  it("is stored on the NodePool, and ignored if the annotation is invalid", () => {
     const bare = { metadata: { name: "default", annotations: { kept: "yes" } } };
     const outcome = judged([planned]) as RepackOutcome;
     const bears = withOutcome(bare, outcome);

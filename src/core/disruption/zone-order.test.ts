@@ -43,7 +43,7 @@ const turns = (places: readonly PlannedTarget[]) =>
   ]);
 
 describe("pods that are spread over zones", () => {
-  it("go to the emptiest zone first, whichever node has the first turn", () => {
+  it("are evicted for the emptiest zone first, whatever the order of the nodes", () => {
     const places = [
       { name: "in-b", zone: "b", pods: [first] },
       { name: "in-c", zone: "c", pods: [second] },
@@ -54,7 +54,7 @@ describe("pods that are spread over zones", () => {
     ]);
   });
 
-  it("stay in a zone that is ahead only once others have left it", () => {
+  it("are evicted for a zone that is ahead only after others have left it", () => {
     const places = [
       { name: "in-a", zone: "a", pods: [third] },
       { name: "in-c", zone: "c", pods: [second] },
@@ -65,7 +65,7 @@ describe("pods that are spread over zones", () => {
     ]);
   });
 
-  it("wait until all pods of their node may be evicted", () => {
+  it("wait until all pods for their new node may be evicted", () => {
     const places = [
       { name: "in-a", zone: "a", pods: [third] },
       { name: "in-b", zone: "b", pods: [first, inB] },
@@ -78,7 +78,7 @@ describe("pods that are spread over zones", () => {
     ]);
   });
 
-  it("hold up nobody for ever: the others go, and then they as planned", () => {
+  it("do not block others forever, and are then evicted as planned", () => {
     const places = [{ name: "in-b", zone: "b", pods: [first, second, inB, alone] }];
     expect(turns(places)).toEqual([
       ["in-b", ["b-0", "alone"]],
@@ -86,7 +86,7 @@ describe("pods that are spread over zones", () => {
     ]);
   });
 
-  it("count as leaving together if they are planned for one node", () => {
+  it("count as leaving together if they are planned for the same node", () => {
     const all = [first, second, third];
     const places = [
       { name: "in-a", zone: "a", pods: all.slice(0, 2) },
@@ -98,7 +98,7 @@ describe("pods that are spread over zones", () => {
     ]);
   });
 
-  it("count in a zone that has no node yet", () => {
+  it("count for a zone that has no pods yet", () => {
     const places = [
       { name: "first-in-e", zone: "e", pods: [first, second] },
       { name: "in-c", zone: "c", pods: [third] },

@@ -37,7 +37,7 @@ function contest({ pods = 100, options = OPTIONS, anySaving = false, reserved = 
 }
 
 describe("a contest of plans", () => {
-  it("keeps the cheapest plan that saves enough, and says where it comes from", () => {
+  it("keeps the cheapest plan that saves enough, and its source", () => {
     const { one, offer } = contest();
     expect([one.hasPlan, one.source]).toEqual([false, undefined]);
     offer(100, "greedy");
@@ -53,7 +53,7 @@ describe("a contest of plans", () => {
     ]);
   });
 
-  it("keeps the greedy plan of a small batch unless it must be a mistake", () => {
+  it("keeps the greedy plan of a small batch unless another saves a quarter", () => {
     const small = contest({ pods: 99 });
     small.offer(100, "greedy");
     small.offer(76);
@@ -66,7 +66,7 @@ describe("a contest of plans", () => {
     expect(any.one.source).toBe("packing");
   });
 
-  it("takes no plan that beats an earlier one, but is dearer than the best", () => {
+  it("rejects a plan that beats an earlier one but costs more than the best", () => {
     const { one, offer } = contest();
     offer(100, "greedy");
     offer(80);
@@ -76,7 +76,7 @@ describe("a contest of plans", () => {
     expect([one.best, one.beaten]).toEqual([plan(79), plan(100)]);
   });
 
-  it("names each improvement of the best plan once, and forgets them with a new source", () => {
+  it("lists each improvement of the best plan once, and clears the list for a new source", () => {
     const { one, offer } = contest();
     offer(100, "greedy");
     const improve = (name: "dropNode" | "moveNode", price: number, known: number) =>
@@ -96,14 +96,14 @@ describe("a contest of plans", () => {
 });
 
 describe("a batch", () => {
-  it("is packed by price from the least number of pods on, unless a reservation counts", () => {
+  it("is packed by price from a minimum number of pods on, unless reservations matter", () => {
     const mayPack = (pods: number, more = {}) => contest({ pods, ...more }).one.mayPack;
     expect([mayPack(99), mayPack(100)]).toEqual([false, true]);
     expect(mayPack(100, { reserved: true })).toBe(false);
     expect(mayPack(100, { options: { ...OPTIONS, policy: "greedy" } })).toBe(false);
   });
 
-  it("may be planned again if it is small, and the plan has new nodes or pods without a place", () => {
+  it("is planned again only if it is small and has new nodes or pending pods", () => {
     const mayReplan = (pods: number, best: SchedulingResult) => {
       const { one } = contest({ pods });
       atOnce(one.offer("greedy", best, RULE));
@@ -115,7 +115,7 @@ describe("a batch", () => {
     expect(mayReplan(1, plan(0))).toEqual([false, false]);
   });
 
-  it("is not rearranged if pods must keep their domains, or a reservation counts", () => {
+  it("is not rearranged if pods must keep their zones, or reservations matter", () => {
     const mayRearrange = (more: Parameters<typeof contest>[0]) => {
       const { one, offer } = contest(more);
       offer(1, "greedy");

@@ -41,7 +41,7 @@ function planned(others: readonly ReturnType<typeof pod>[]) {
   return { input, batch, byPrice, byRules: solve(input) };
 }
 
-it("counts nodes that pods from elsewhere may fill before those who can go nowhere else", () => {
+it("finds nodes that pods without an alternative need, and that other pods could fill first", () => {
   const { input, batch, byPrice, byRules } = planned(
     ["a-0", "a-1", "a-2"].map((one) => small(one)),
   );
@@ -59,7 +59,7 @@ it("counts nodes that pods from elsewhere may fill before those who can go nowhe
   expect([dear(179_000), dear(181_000)]).toEqual([false, true]);
 });
 
-it("but not where those from elsewhere cannot come, or have room besides", () => {
+it("finds no such nodes if the other pods cannot go there, or there is room for all", () => {
   const mayNot = planned(
     ["b-2", "b-3"].map((name) => small(name, team("blue"))).concat(small("g-0", team("green"))),
   );
@@ -96,18 +96,18 @@ describe("pods that claim devices", () => {
     return [...found].map(({ cheapest }) => cheapest.instanceType);
   };
 
-  it("are stranded by pods that take devices of their node, although it has CPU for all", () => {
+  it("may be stranded by pods that take the devices of their node", () => {
     expect(last("four", "one")).toEqual(["g-4"]);
     expect(last("four", "first")).toEqual(["g-4"]);
   });
 
-  it("are not where the node has devices for all, or the others find none there", () => {
+  it("are not stranded if the node has devices for all, or no other pod can use them", () => {
     expect(last("one", "one")).toEqual([]);
     expect(last("four")).toEqual([]);
   });
 });
 
-it("nor where those who lose their room have the others' in exchange", () => {
+it("finds no such nodes if the pods can swap their places", () => {
   const pods = ["p-0", "p-1"].map((name) => pod({ name, cpu: "3" }));
   const input = schedulingInput({ pods, pools: [poolInput({}, [at(4, 40_000)])] });
   const batch = atOnce(prepare(input));
@@ -116,7 +116,7 @@ it("nor where those who lose their room have the others' in exchange", () => {
   expect(atOnce(strandingNodes(batch, plan)).size).toBe(0);
 });
 
-it("knows a machine by its offering where others of its type come with another capacity", () => {
+it("identifies a planned node by its offering if offerings of the type differ in capacity", () => {
   const [blue, green] = POOLS as [(typeof POOLS)[number], (typeof POOLS)[number]];
   const [type] = blue.instanceTypes as [(typeof blue.instanceTypes)[number]];
   const [cheap] = type.offerings as [(typeof type.offerings)[number]];

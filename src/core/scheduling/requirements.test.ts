@@ -8,7 +8,7 @@ const text = (specs: Parameters<typeof Requirements.fromSpecs>[0]) =>
 const textsOf = (conflicts: readonly Conflict[]) => conflicts.map(({ text }) => text);
 
 describe("Requirements", () => {
-  it("reads as upstream writes it", () => {
+  it("is formatted as by upstream", () => {
     const values = ["g", "a", "b", "c", "d", "e", "f"];
     expect(text([{ key: "k", operator: "In", values }])).toBe("k In [a b c d e and 2 others]");
     expect(text([{ key: "k", operator: "Gt", values: ["3"], minValues: 2 }])).toBe(
@@ -22,7 +22,7 @@ describe("Requirements", () => {
     ).toBe("a DoesNotExist, b Exists");
   });
 
-  it("keeps exclusions when there are bounds too", () => {
+  it("keeps excluded values within its bounds", () => {
     const set = Requirements.fromSpecs([
       { key: "k", operator: "Gt", values: ["3"] },
       { key: "k", operator: "NotIn", values: ["5"] },
@@ -33,7 +33,7 @@ describe("Requirements", () => {
     ]);
   });
 
-  it("keeps no exclusion that bounds make needless", () => {
+  it("drops excluded values that are outside its bounds", () => {
     const set = Requirements.fromSpecs([
       { key: "k", operator: "Gt", values: ["3"] },
       { key: "k", operator: "NotIn", values: ["2", "big"] },
@@ -41,7 +41,7 @@ describe("Requirements", () => {
     expect(set.specs()).toEqual([{ key: "k", operator: "Gte", values: ["4"] }]);
   });
 
-  it("says the same of a key that nobody mentions, whichever others are asked for in between", () => {
+  it("returns the same object for an unknown key each time", () => {
     const set = Requirements.fromLabels({ mentioned: "a" });
     const [zone, arch] = [set.get("zone"), set.get("arch")];
     expect(allows(zone, "anything")).toBe(true);
@@ -49,7 +49,7 @@ describe("Requirements", () => {
     expect([set.get("zone") === zone, set.get("arch") === arch]).toEqual([true, true]);
   });
 
-  it("leaves nothing between bounds that exclude each other", () => {
+  it("becomes DoesNotExist if its bounds contradict each other", () => {
     const between = (from: string, to: string) =>
       text([
         { key: "k", operator: "Gte", values: [from] },
@@ -60,7 +60,7 @@ describe("Requirements", () => {
     expect(between("9", "3")).toBe("k DoesNotExist");
   });
 
-  it("reads bounds with a sign, and names no negative number as a value", () => {
+  it("accepts negative bounds, but suggests no negative value", () => {
     const above = toRequirement({ key: "k", operator: "Gt", values: ["-3"] });
     expect([allows(above, "-3"), allows(above, "-2"), allows(above, "0")]).toEqual([
       false,
@@ -70,7 +70,7 @@ describe("Requirements", () => {
     expect(anyValue(above)).toBe("0");
   });
 
-  it("sees that bounds whose every integer is excluded leave nothing", () => {
+  it("conflicts with exclusions of every integer within its bounds", () => {
     const range = Requirements.fromSpecs([
       { key: "k", operator: "Gte", values: ["1"] },
       { key: "k", operator: "Lte", values: ["2"] },
@@ -81,13 +81,13 @@ describe("Requirements", () => {
     ]);
   });
 
-  it("calls a label by its stable name", () => {
+  it("replaces a deprecated label key by the stable one", () => {
     expect(text([{ key: "beta.kubernetes.io/arch", operator: "In", values: ["arm64"] }])).toBe(
       "kubernetes.io/arch In [arm64]",
     );
   });
 
-  it("suggests the key that was probably meant", () => {
+  it("suggests the known key for a misspelled one", () => {
     const known = new Set(["topology.kubernetes.io/zone"]);
     const wanted = Requirements.fromSpecs([{ key: "zone", operator: "In", values: ["a"] }]);
     expect(textsOf(Requirements.NONE.conflicts(wanted, known))).toEqual([
@@ -95,7 +95,7 @@ describe("Requirements", () => {
     ]);
   });
 
-  it("lets what forbids a label meet what has none", () => {
+  it("with DoesNotExist accepts NotIn", () => {
     const absent = Requirements.fromSpecs([{ key: "k", operator: "DoesNotExist" }]);
     const other = Requirements.fromSpecs([{ key: "k", operator: "NotIn", values: ["a"] }]);
     expect(absent.accepts(other, new Set())).toBe(true);
@@ -103,7 +103,7 @@ describe("Requirements", () => {
     expect(formatRequirement(toRequirement({ key: "k", operator: "Exists" }))).toBe("k Exists");
   });
 
-  it("takes what excludes itself for impossible, not for a label that must be absent", () => {
+  it("with In and DoesNotExist of one key is impossible", () => {
     const both = [
       { key: "k", operator: "In" as const, values: ["a"] },
       { key: "k", operator: "DoesNotExist" as const },
@@ -116,7 +116,7 @@ describe("Requirements", () => {
     ]);
   });
 
-  it("does not forget that a label must be there when some of its values may not be", () => {
+  it("keeps Exists beside NotIn", () => {
     const set = Requirements.fromSpecs([
       { key: "k", operator: "NotIn", values: ["a"] },
       { key: "k", operator: "Exists" },

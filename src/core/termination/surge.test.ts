@@ -56,7 +56,7 @@ function verdict(
 }
 
 describe("a move without downtime", () => {
-  it("is for pods that ask for it, by themselves or through their Deployment", () => {
+  it("is for ready pods with the annotation on themselves or their Deployment", () => {
     expect(verdict(running(), deployment()).kind).toBe("able");
     const plain = running({ annotations: {} });
     expect(verdict(plain, deployment({ annotations: ASKS })).kind).toBe("able");
@@ -64,7 +64,7 @@ describe("a move without downtime", () => {
     expect(verdict({ ...running(), status: { phase: "Running" } }, deployment()).kind).toBe("none");
   });
 
-  it("is made only in namespaces that it is granted in", () => {
+  it("is made only in namespaces where Karpenter may patch Deployments", () => {
     const within = (...namespaces: string[]) => verdict(running(), deployment(), [], namespaces);
     expect(within("shop", "default").kind).toBe("able");
     expect(within("shop")).toEqual({
@@ -92,18 +92,18 @@ describe("a move without downtime", () => {
       { status: { conditions: [{ type: "Progressing", status: "False" as const }] } },
       /rollout does not get on/,
     ],
-  ])("cannot be done with a Deployment like this: %s", (_, parts, why) => {
+  ])("is refused for a Deployment with: %s", (_, parts, why) => {
     expect(verdict(running(), deployment(parts as Parts))).toMatchObject({
       kind: "unable",
       why: expect.stringMatching(why),
     });
   });
 
-  it("can be done where rounding leaves the old pod up", () => {
+  it("is possible if maxUnavailable rounds down to zero", () => {
     expect(verdict(running(), deployment({ spec: rolling("1%", "99%") })).kind).toBe("able");
   });
 
-  it("needs volumes that two nodes can hold", () => {
+  it("is refused for a ReadWriteOnce volume", () => {
     const volumes = [{ name: "v", persistentVolumeClaim: { claimName: "data" } }];
     const one = running({ spec: { volumes } });
     expect(verdict(one, deployment(), ["ReadWriteOnce"])).toEqual({
@@ -113,7 +113,7 @@ describe("a move without downtime", () => {
     expect(verdict(one, deployment(), ["ReadWriteMany"]).kind).toBe("able");
   });
 
-  it("is under way while the Deployment rolls over, by us or by others", () => {
+  it("is in progress while the Deployment rolls out, by Karpenter or by others", () => {
     const stamped = deployment({ stamp: "2030-01-01T00:00:00Z" });
     expect(verdict(running(), stamped)).toMatchObject({ kind: "rolling", ours: true });
     const status = { observedGeneration: 3, replicas: 2, updatedReplicas: 1 };
@@ -128,7 +128,7 @@ describe("a move without downtime", () => {
     expect(verdict(fresh, stamped).kind).toBe("able");
   });
 
-  it("is not for pods of others", () => {
+  it("is refused for a pod without a Deployment", () => {
     const bare = pod({ name: "bare", nodeName: "a", annotations: ASKS, status: READY });
     expect(verdict(bare, undefined)).toEqual({
       kind: "unable",

@@ -13,7 +13,7 @@ const names = (candidates: readonly Candidate[] | undefined) =>
 describe("drift", () => {
   const drifted = (forMs: number) => ({ conditions: { Drifted: forMs } });
 
-  it("replaces the node that drifted first, whatever the replacement costs", () => {
+  it("replaces the node that drifted first, at any price", () => {
     const { commands } = atOnce(
       drift.propose(
         roundOf([
@@ -32,7 +32,7 @@ describe("drift", () => {
     expect(command?.targets).toEqual(["a"]);
   });
 
-  it("S2-45: takes empty nodes at once and used ones of alpha one at a time", () => {
+  it("S2-45: removes empty nodes at once, and used ones of alpha one at a time", () => {
     const alpha = { generation: "alpha", ...drifted(1_000) } as const;
     const used = candidate("used", { ...alpha, pods: ["1"] });
     const empty = ["a", "b"].map((name) => candidate(name, alpha));
@@ -48,7 +48,7 @@ describe("drift", () => {
     );
   });
 
-  it("takes no more than 500 empty nodes in a command, as emptiness does, and all that budgets allow", () => {
+  it("removes at most 500 empty nodes in a command, and all that budgets allow", () => {
     const all = Array.from({ length: 1_201 }, (_, index) => candidate(`n${index}`, drifted(1_000)));
     const taken = (allowed: number) =>
       atOnce(drift.propose(roundOf(all, { allowed }))).commands.map(
@@ -58,7 +58,7 @@ describe("drift", () => {
     expect(taken(500)).toEqual([500]);
   });
 
-  it("continues with the next node when the pods of one would have no place, and says which", () => {
+  it("skips a node whose pods have no other place, says so, and takes the next", () => {
     const input = roundOf([
       candidate("a", { ...drifted(9_000), type: "m-8x", pods: ["5"] }),
       candidate("b", { ...drifted(1_000), pods: ["1"] }),
@@ -75,12 +75,12 @@ describe("drift", () => {
     expect(remarks[0]?.message).toMatch(/^not all pods would schedule, default\/a-0 => /);
   });
 
-  it("disrupts nothing without a budget", () => {
+  it("disrupts nothing if budgets allow nothing", () => {
     const one = candidate("a", { ...drifted(1_000), pods: ["1"] });
     expect(atOnce(drift.propose(roundOf([one], { allowed: 0 }))).commands).toEqual([]);
   });
 
-  it("does not count on a node that is not ready yet", () => {
+  it("does not move pods to a node that is not initialized", () => {
     const starting = nodeView({
       node: { name: "starting", labels: { "karpenter.sh/registered": "true" } },
       claim: candidate("starting").claim,
@@ -95,7 +95,7 @@ describe("drift", () => {
     );
   });
 
-  it("is not misled by pods that wait for a place anyway", () => {
+  it("ignores pods that are pending anyway", () => {
     const waiting = pod({ name: "waiting", cpu: "12" });
     const candidates = [
       candidate("a", { ...drifted(1_000), pods: ["1"] }),
@@ -110,7 +110,7 @@ describe("drift", () => {
 });
 
 describe("expiration", () => {
-  it("S2-14, S3-43: replaces what is older than its pool lets it be", () => {
+  it("S2-14, S3-43: replaces a node with the Expired condition", () => {
     const expired = candidate("a", {
       generation: "beta",
       conditions: { Expired: 1_000 },

@@ -44,7 +44,7 @@ function commandsFor(
 }
 
 describe("active return", () => {
-  it("takes an on-demand node to spot once that is available and no dearer, and says so", () => {
+  it("replaces an on-demand node by spot once spot is available and no more expensive", () => {
     const [command] = commandsFor(50_000);
     expect(command?.replacements[0]?.cheapest).toMatchObject({ capacityType: "spot" });
     const wanted = command?.replacements[0]?.requirements.find(({ key }) => key === CAPACITY_TYPE);
@@ -55,18 +55,22 @@ describe("active return", () => {
   });
 
   it.each([
-    ["while it is out of capacity", undefined, {}],
-    ["where it is dearer", 60_000, {}],
-    ["of a node that is spot already", 50_000, { capacityType: "spot" }],
+    ["while spot has no capacity", undefined, {}],
+    ["if spot is more expensive", 60_000, {}],
+    ["of a spot node", 50_000, { capacityType: "spot" }],
     ["that nobody asked for", 50_000, { pool: { requirements: both } }],
-    ["to what the pool does not allow", 50_000, { pool: { requirements: onDemand, returns } }],
+    [
+      "to a capacity type that the NodePool excludes",
+      50_000,
+      { pool: { requirements: onDemand, returns } },
+    ],
     ["of an empty node", 50_000, { pods: [] }],
     ["of a static node", 50_000, { pool: { requirements: both, returns, replicas: 1 } }],
   ] as const)("is none %s", (_, price, more) => {
     expect(commandsFor(price, more as never)).toEqual([]);
   });
 
-  it("goes to what is dearer where that is asked for, and waits for budgets", () => {
+  it("accepts a higher price if so configured, and respects budgets", () => {
     const pool = { requirements: both, returns: { ...returns, dearer: true } };
     expect(commandsFor(60_000, { pool })).toHaveLength(1);
     expect(commandsFor(60_000, { pool }, 0)).toEqual([]);
@@ -94,7 +98,7 @@ describe("active return", () => {
     },
   );
 
-  it("finds the one node of many that can return, within as many minutes as it takes to try all", () => {
+  it("finds the one of many nodes that can return, over several rounds", () => {
     const offered = types(50_000);
     const cheap = offered.map((type) => ({
       ...type,
@@ -113,7 +117,7 @@ describe("active return", () => {
     expect(found.map(({ candidates: [one] }) => one?.node.name)).toEqual(["z"]);
   });
 
-  it("leaves a node an hour of rest", () => {
+  it("leaves a node alone in its first hour", () => {
     const node = candidate("a", { pods: ["3"], pool: { requirements: both, returns } });
     const createdMs = Date.parse(node.claim.metadata.creationTimestamp ?? "");
     expect(createdMs).toBeLessThan(NOW - 3_600_000);
@@ -123,7 +127,7 @@ describe("active return", () => {
     expect(returning.isEligible(strict, NOW)).toBe(false);
   });
 
-  it("is asked for by words", () => {
+  it("is configured by an annotation of the NodePool", () => {
     const of = (text: string) =>
       returnsOf({
         metadata: { name: "a", annotations: { "karpenter.sh/return-to-preferred": text } },

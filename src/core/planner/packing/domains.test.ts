@@ -52,7 +52,7 @@ const PODS = [
 ];
 
 describe("pods that are spread over zones", () => {
-  it("fill nodes zone by zone, which costs an eighth less than by the rules", () => {
+  it("are packed zone by zone, at least 12 % cheaper than by the greedy rules", () => {
     const divided = plan(PODS);
     expect(divided.priceMicroUsd).toBeLessThan(plan(PODS, GREEDY_PLANNER).priceMicroUsd * 0.88);
     for (const app of ["large", "middle", "small"]) {
@@ -64,7 +64,7 @@ describe("pods that are spread over zones", () => {
     }
   });
 
-  it("stay in their zone, as many as that zone keeps", () => {
+  it("stay in their zone as far as the spread allows", () => {
     const now = [
       "zone-a",
       "zone-a",
@@ -84,7 +84,7 @@ describe("pods that are spread over zones", () => {
     expect(zoneOf.get("large-3")).toBe("zone-c");
   });
 
-  it("go to another zone where that makes a machine smaller, no more of a kind ahead than before", () => {
+  it("change zones if a node becomes cheaper and no zone gets ahead", () => {
     const pods = [...spreadPods("large", 4, "2500m"), ...spreadPods("small", 4, "1500m")];
     const now = ["zone-a", "zone-a", "zone-b", "zone-c", "zone-a", "zone-b", "zone-b", "zone-c"];
     const before = new Map(pods.map(({ metadata }, index) => [metadata.name, now[index]]));
@@ -98,7 +98,7 @@ describe("pods that are spread over zones", () => {
     expect(exchanged.zoneOf.get("large-1")).toBe("zone-b");
   });
 
-  it("and over hosts are packed one of each to a node, however many Deployments there are", () => {
+  it("are packed one per node and Deployment if they also spread over hosts", () => {
     const pods = Array.from({ length: 8 }, (_, index) =>
       spreadPods(`app-${index}`, 3 + 3 * (index % 3), `${300 + 170 * index}m`, HOST),
     ).flat();
@@ -106,7 +106,7 @@ describe("pods that are spread over zones", () => {
     expect(plan(pods).priceMicroUsd).toBeLessThan(byRules * 0.8);
   });
 
-  it("are packed from a fifth of the pods on that others must be", () => {
+  it("are packed in batches from a fifth of the size that other pods need", () => {
     const options = { ...DEFAULT_PLANNER, nodeMicroUsdPerHour: 0 };
     const byRules = (pods: readonly Pod[]) => plan(pods, GREEDY_PLANNER);
     const some = PODS.slice(0, 20);
@@ -116,7 +116,7 @@ describe("pods that are spread over zones", () => {
     expect(plan(few).priceMicroUsd).toBeLessThan(byRules(few).priceMicroUsd);
   });
 
-  it("are packed in the zones that their pool offers", () => {
+  it("are packed only in zones that their pool offers", () => {
     const pods = PODS.map(({ spec, ...one }) => {
       const rules = spec.topologySpreadConstraints ?? [];
       const wide = rules.map((rule) => ({ ...rule, maxSkew: 20 }));
@@ -133,7 +133,7 @@ describe("pods that are spread over zones", () => {
     );
   });
 
-  it("are not divided where others count with them that are not spread", () => {
+  it("are not divided by zone if their selector also counts pods without the spread", () => {
     const divided = (pods: readonly Pod[]) => {
       const input = schedulingInput({ pods, pools: [poolInput({}, TYPES)] });
       const { queued, classes } = atOnce(prepare(input));

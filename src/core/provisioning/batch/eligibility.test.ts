@@ -26,8 +26,8 @@ const requiring = (term: NodeSelectorTerm) => ({
   },
 });
 
-describe("refusal", () => {
-  it("lets ordinary pods through, those that name a provisioner too", () => {
+describe("refusal of a pod", () => {
+  it("accepts ordinary pods, also with a node selector for a provisioner", () => {
     expect(refused({})).toBe(undefined);
     expect(refused({ nodeSelector: { "karpenter.sh/provisioner-name": "default" } })).toBe(
       undefined,
@@ -35,7 +35,7 @@ describe("refusal", () => {
     expect(refused({ nodeSelector: { team: "red" } })).toBe(undefined);
   });
 
-  it("leaves pods alone that want no node of ours", () => {
+  it("refuses pods whose node affinity excludes nodes of Karpenter", () => {
     const without = (...keys: string[]) =>
       requiring({
         matchExpressions: keys.map((key) => ({ key, operator: "DoesNotExist" as const })),
@@ -49,7 +49,7 @@ describe("refusal", () => {
     expect(refused(without(NODEPOOL), [NODEPOOL, PROVISIONER])).toBe(undefined);
   });
 
-  it("tells of terms that match no node; one that asks for something is enough", () => {
+  it("refuses node affinity of empty terms only", () => {
     expect(refused(requiring({}))).toBe(
       "node selector terms without matchExpressions match no node",
     );
@@ -62,7 +62,7 @@ describe("refusal", () => {
     expect(refused({ affinity: { nodeAffinity } })).toBe(undefined);
   });
 
-  it("names the label that pods may not select on", () => {
+  it("names a restricted label in the node selector", () => {
     expect(refused({ nodeSelector: { "karpenter.sh/initialized": "true" } })).toContain(
       "label karpenter.sh/initialized is restricted",
     );
@@ -74,7 +74,7 @@ describe("refusal", () => {
     );
   });
 
-  it("knows AWS labels of the schema and those of the types, as alpha's instance-pods, and no others", () => {
+  it("accepts AWS labels of the schema and of the types, and no others", () => {
     const key = (name: string) => `karpenter.k8s.aws/${name}`;
     const asking = (name: string) => pod({ spec: { nodeSelector: { [key(name)]: "8" } } });
     const of = (name: string) =>
@@ -90,7 +90,7 @@ describe("refusal", () => {
     expect(of("instance-famly")).toContain(`did you mean ${key("instance-family")}?`);
   });
 
-  it("names the value that no label can have, and the bound that no claim can", () => {
+  it("names an invalid label value, or a bound beyond the range", () => {
     const refusedFor = (operator: "In" | "NotIn" | "Gt" | "Lt", value: string) =>
       refused(requiring({ matchExpressions: [{ key: "k", operator, values: [value] }] }));
     for (const operator of ["In", "NotIn"] as const)
@@ -110,7 +110,7 @@ describe("refusal", () => {
     );
   });
 
-  it("refuses what it cannot read", () => {
+  it("refuses matchFields, invalid expressions and ResourceClaims", () => {
     const fields = {
       matchFields: [{ key: "metadata.name", operator: "In" as const, values: ["n"] }],
     };

@@ -16,8 +16,8 @@ function spec(key: string): PodSpec {
   };
 }
 
-describe("what pods of a template wish for", () => {
-  it("is read once, and again for who reads it another way", () => {
+describe("preferences of pods of one template", () => {
+  it("are cached by template, preference policy and known labels", () => {
     const template = deepFreeze(spec("example.com/disk"));
     const first = wishesOf(template, "Respect", KNOWN);
     expect(first.preferred).toHaveLength(1);
@@ -32,7 +32,7 @@ describe("what pods of a template wish for", () => {
   });
 });
 
-describe("a pod that finds no place", () => {
+describe("a pod that fits nowhere", () => {
   const needing = (...zones: readonly string[]) =>
     zones.map((zone) => ({
       matchExpressions: [{ key: "zone", operator: "In" as const, values: [zone] }],
@@ -82,7 +82,7 @@ describe("a pod that finds no place", () => {
     return [left(wishes), ...(next === undefined ? [] : steps(next, canTolerate))];
   };
 
-  it("gives up one wish at a time, in upstream's order, the heaviest first", () => {
+  it("drops one preference at a time, in upstream's order, the heaviest first", () => {
     const wishes = wishesOf(everything, "Respect", []);
     expect(wishes.preferredAffinity.map(({ weight }) => weight)).toEqual([9, 1]);
     const asked = nodeRequirements(wishes).all.get("rank").values;
@@ -107,14 +107,14 @@ describe("a pod that finds no place", () => {
     ]);
   });
 
-  it("has no wishes where they are ignored, and keeps what it requires", () => {
+  it("has no preferences under policy Ignore, but keeps its requirements", () => {
     const wishes = wishesOf(everything, "Ignore", []);
     expect(left(wishes)).toEqual(["a", 0, 0, 0, 1, 1]);
     expect([wishes.affinity.length, wishes.antiAffinity.length]).toEqual([1, 1]);
     expect(steps(wishesOf({ containers: [] }, "Respect", []), false)).toHaveLength(1);
   });
 
-  it("is counted over the nodes of any required term, or of its selector", () => {
+  it("counts nodes of any required node affinity term, or of its node selector", () => {
     const zones = (spec: PodSpec) =>
       requiredAlternatives(spec).map((one) => one.get("zone").values.join());
     expect(zones(everything)).toEqual(["a", "b"]);

@@ -18,7 +18,7 @@ function placed(options: Partial<SchedulingInput>): string[] {
   return newClaims.flatMap(({ pods }) => pods.map(({ metadata }) => metadata.name)).sort();
 }
 
-describe("pods for which there is not room at once", () => {
+describe("pods of different priority when room is short", () => {
   const vital = { priority: 9 };
   const strict = { ...SCHEDULING_OPTIONS, reservedCapacity: "strict" as const };
   const reserved = {
@@ -35,13 +35,13 @@ describe("pods for which there is not room at once", () => {
     pod({ name: "small", cpu: "1500m" }),
   ];
 
-  it("leave a reservation to the important one, not to the largest, where nothing else is sold", () => {
+  it("give a reservation to the pod of high priority, not to the largest, if nothing else is sold", () => {
     const pools = [poolInput({}, [instanceType({ offerings: [reserved] })])];
     expect(placed({ pods: batch, pools })).toEqual(["small", "vital"]);
     expect(placed({ pods: batch, pools, options: strict })).toEqual(["small", "vital"]);
   });
 
-  it("leave it to the important one too where others may buy in a later pass", () => {
+  it("give it to the pod of high priority in strict mode, too, if others could use on-demand", () => {
     const onDemand = { ...reserved, capacityType: "on-demand" as const, priceMicroUsd: 1_000 };
     const { labels: _, reservationCapacity: _count, ...open } = onDemand;
     const pools = [poolInput({}, [instanceType({ offerings: [reserved, open] })])];
@@ -49,7 +49,7 @@ describe("pods for which there is not room at once", () => {
     expect(placed({ pods: batch, pools })).toEqual(["large", "small", "vital"]);
   });
 
-  it("leave a limit to the important one that could have gone another way but for a neighbour", () => {
+  it("give a limit to the pod of high priority whose other zone its anti-affinity excludes", () => {
     const types = [
       instanceType({ cpu: 2, zones: ["zone-a"] }),
       instanceType({ cpu: 8, zones: ["zone-b"] }),
@@ -74,7 +74,7 @@ describe("pods for which there is not room at once", () => {
     expect(placed({ pods: [large, web(vital)], ...options })).toEqual(["web-1"]);
   });
 
-  it("leave a reservation to the important one that could have gone another way but for a neighbour", () => {
+  it("give a reservation to the pod of high priority whose other zone its anti-affinity excludes", () => {
     const types = [
       instanceType({ name: "kept", offerings: [reserved] }),
       instanceType({ name: "open", zones: ["zone-b"] }),
@@ -106,7 +106,7 @@ describe("pods for which there is not room at once", () => {
     }
   });
 
-  it("leave a reservation to the important one that minValues keep from all that is sold", () => {
+  it("give a reservation to the pod of high priority that minValues keeps from other types", () => {
     const types = [
       ...[2, 4].map((cpu) => instanceType({ name: `r-${cpu}`, cpu, offerings: [reserved] })),
       instanceType({ name: "open", zones: ["zone-b"] }),
