@@ -37,7 +37,7 @@ describe("matchAttribute", () => {
     {},
   ) as [PooledDevice, PooledDevice, PooledDevice, PooledDevice];
 
-  it("requires one value of one type", () => {
+  it("requires the same value of the same type", () => {
     expect(takes({ matchAttribute: ROOT }, [a, alsoA, b, none])).toEqual([
       true,
       true,
@@ -50,7 +50,7 @@ describe("matchAttribute", () => {
     ).toEqual([true, false]);
   });
 
-  it("finds a bare name of the driver's domain", () => {
+  it("resolves an attribute without domain to the driver's domain", () => {
     const [one, two] = devices({ n: { int: 1 } }, { "gpu.test/n": { int: 1 } });
     expect(takes({ matchAttribute: "gpu.test/n" }, [one, two] as PooledDevice[])).toEqual([
       true,
@@ -59,7 +59,7 @@ describe("matchAttribute", () => {
     expect(takes({ matchAttribute: "other/n" }, [one as PooledDevice])).toEqual([false]);
   });
 
-  it("holds for the named requests, with all their alternatives", () => {
+  it("applies to the named requests, with all their alternatives", () => {
     const requests = ["gpu"];
     const constraint = { matchAttribute: ROOT, requests };
     expect(takes(constraint, [a, b, b], ["gpu/big", "nic", "gpu/small"])).toEqual([
@@ -72,19 +72,19 @@ describe("matchAttribute", () => {
     ).toEqual([true, true]);
   });
 
-  it("joins devices that are bound to one value, which none knows", () => {
+  it("treats devices bound to one unknown value as equal", () => {
     const constraint = { matchAttribute: "gpu.test/driverVersion" };
     expect(takes(constraint, [a, alsoA, b])).toEqual([true, true, false]);
   });
 
-  it("never mixes values and bindings", () => {
+  it("never mixes known values and bindings", () => {
     const [bound, valued] = devices({}, { driverVersion: { version: "1.0.0" } });
     const constraint = { matchAttribute: "gpu.test/driverVersion" };
     expect(takes(constraint, [bound, valued] as PooledDevice[])).toEqual([true, false]);
     expect(takes(constraint, [valued, bound] as PooledDevice[])).toEqual([true, false]);
   });
 
-  it("forgets what is given back", () => {
+  it("undoes a device that is given back", () => {
     const state = new ConstraintState([{ matchAttribute: ROOT }]);
     state.take("gpu", a);
     state.giveBack("gpu");
@@ -93,7 +93,7 @@ describe("matchAttribute", () => {
   });
 });
 
-it("distinctAttribute requires another value each time, and knows none of a device without it", () => {
+it("distinctAttribute requires different values, and rejects a device without the attribute", () => {
   const some = devices(
     { [ROOT]: { string: "a" } },
     { [ROOT]: { string: "b" } },

@@ -17,8 +17,8 @@ const planned: PlannedClaim = {
   minValuesRelaxed: false,
 };
 
-describe("the nodes that pods of a command go to", () => {
-  it("are those that stay first, then the new ones; those that take nothing of its nodes are left out", () => {
+describe("the target nodes of a command's pods", () => {
+  it("are existing nodes first, then new ones, without nodes that take none of its pods", () => {
     const [first, second] = ["first", "second"].map((name) =>
       pod({ name, owner: { kind: "ReplicaSet", name: "app" } }),
     ) as [Pod, Pod];
@@ -40,7 +40,7 @@ describe("the nodes that pods of a command go to", () => {
   });
 });
 
-describe("pods that are alike", () => {
+describe("equal pods of one owner", () => {
   it("go to nodes in their own zone first, as many to each as planned", () => {
     const owner = { kind: "ReplicaSet", name: "app" };
     const inA = pod({ name: "in-a", owner });
@@ -61,7 +61,7 @@ describe("pods that are alike", () => {
     ]);
   });
 
-  it("come from elsewhere only where their zone has no more of them", () => {
+  it("come from another zone only if their zone has no more of them", () => {
     const owner = { kind: "ReplicaSet", name: "app" };
     const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => pod({ name, owner })) as [
       Pod,
@@ -87,8 +87,8 @@ describe("pods that are alike", () => {
   });
 });
 
-describe("the other places", () => {
-  it("are nodes of ours that have room for one of the pods and stay, the emptiest first", () => {
+describe("other nodes with room", () => {
+  it("exclude target nodes and nodes that are full, and start with the emptiest", () => {
     const view = (name: string, cpu: string) =>
       nodeView({
         node: node({ name }),

@@ -32,7 +32,7 @@ const recorded = (one: Command, id = "c1", atMs = NOW) =>
   moveOf(one, { id, reason: "Underutilized", startedAt: toRfc3339(atMs) });
 
 describe("the record of a command", () => {
-  it("has its nodes and prices, and its pods by workload, the largest first", () => {
+  it("contains its nodes, prices and pods by workload, the largest workload first", () => {
     const pods = [of("b", "b-0"), of("a", "a-0"), of("c", "c-0"), of("c", "c-1"), pod()];
     const record = recorded(command(pods));
     expect(record).toMatchObject({
@@ -46,7 +46,7 @@ describe("the record of a command", () => {
     ]);
   });
 
-  it("names the pools whose outcome is judged: those of several nodes that are replaced", () => {
+  it("names the pools of a repack or multi-node replacement, whose outcome is judged", () => {
     const replacements = [{ cheapest: { priceMicroUsd: 1 } }] as never;
     const pools = (more: Partial<Command>) => recorded(command([], more)).pools;
     expect(pools({ replacements })).toEqual(["nodepool/a", "nodepool/b"]);
@@ -56,7 +56,7 @@ describe("the record of a command", () => {
     expect(pools({ replacements, consolidationType: "single", terms })).toHaveLength(2);
   });
 
-  it("is remembered for an hour, the oldest first", () => {
+  it("is valid for an hour, and sorted from the oldest", () => {
     const [old, young] = [recorded(command([]), "b"), recorded(command([]), "a", NOW + 1_000)];
     expect([isRecent(old, NOW + 3_599_999), isRecent(old, NOW + 3_600_000)]).toEqual([true, false]);
     const alike = recorded(command([]), "c");
@@ -64,10 +64,10 @@ describe("the record of a command", () => {
   });
 });
 
-describe("the records on a claim", () => {
+describe("the records of moves on a NodeClaim", () => {
   const record = recorded(command([of("a", "a-0")]));
 
-  it("can be taken off again", () => {
+  it("can be removed one by one", () => {
     const claim = nodeClaim();
     const both = withMoves(claim, [record, { ...record, command: "c2" }], NOW);
     const one = withoutMove(both, "c1");
@@ -76,7 +76,7 @@ describe("the records on a claim", () => {
     expect(withoutMove(one, "c2").metadata.annotations).toEqual({});
   });
 
-  it("are read only if every field is what it should be", () => {
+  it("are ignored if any field is invalid", () => {
     const read = (more: object) => {
       const text = JSON.stringify([{ ...record, ...more }]);
       return movesOn(nodeClaim({ annotations: { "karpenter.sh/disruption-moves": text } })).length;

@@ -22,8 +22,8 @@ const claimOf = (
     },
   });
 
-describe("the shape of a node", () => {
-  it("may be a tenth less than promised, and no less; each resource that is less is named", () => {
+describe("the consistency of a node's capacity", () => {
+  it("allows ten percent less than the NodeClaim's capacity, and names each smaller resource", () => {
     const claim = claimOf({ cpu: "4", memory: "16Gi" });
     expect(shapeIssues(claim, node({ capacity: { cpu: "3600m", memory: "14.4Gi" } }))).toEqual([]);
     expect(shapeIssues(claim, node({ capacity: { cpu: "3500m", memory: "8Gi" } }))).toEqual([
@@ -32,7 +32,7 @@ describe("the shape of a node", () => {
     ]);
   });
 
-  it("counts what was asked for only, and what is not there at all as nothing", () => {
+  it("checks only requested resources, and counts a missing one as zero", () => {
     const gpu = { cpu: "4", "nvidia.com/gpu": "1" };
     const present = node({ capacity: { cpu: "4" } });
     expect(shapeIssues(claimOf(gpu), present)).toEqual([]);
@@ -43,14 +43,14 @@ describe("the shape of a node", () => {
     ]);
   });
 
-  it("is not looked at before the node is initialized", () => {
+  it("is not checked before the node is initialized", () => {
     const claim = claimOf({ cpu: "4" }, { cpu: "1" }, "Unknown");
     expect(shapeIssues(claim, node({ capacity: { cpu: "1" } }))).toEqual([]);
   });
 });
 
 describe("the condition ConsistentStateFound", () => {
-  it("is False while something is wrong, True again after, and never part of Ready", () => {
+  it("is False while there is an issue, then True, and never part of Ready", () => {
     const ready = ["Launched", "Registered", "Initialized"].map((type) => ({
       type,
       status: "True" as const,
@@ -75,13 +75,13 @@ describe("the condition ConsistentStateFound", () => {
     expect(withConsistency(right, [], NOW + 1_200_000)).toBe(right);
   });
 
-  it("is v1's alone", () => {
+  it("is set in v1 only", () => {
     const machine = { ...nodeClaim(), kind: "Machine" };
     expect(withConsistency(machine, ["less"], NOW)).toBe(machine);
   });
 });
 
-describe("what holds up a drain", () => {
+describe("the issues of a drain", () => {
   const guard = (name: string, disruptionsAllowed: number): PodDisruptionBudget => ({
     apiVersion: "policy/v1",
     kind: "PodDisruptionBudget",
@@ -91,7 +91,7 @@ describe("what holds up a drain", () => {
   });
   const running = (name: string, app: string) => pod({ name, labels: { app }, nodeName: "node" });
 
-  it("is each budget that allows no eviction of a pod there, named once", () => {
+  it("are the PodDisruptionBudgets that allow no eviction on the node, each once", () => {
     const pods = [running("a", "web"), running("b", "web"), running("c", "db"), running("d", "x")];
     const guards = [guard("web", 0), guard("db", 1), guard("elsewhere", 0)];
     expect(drainIssues(pods, guards, NOW)).toEqual([

@@ -20,7 +20,7 @@ const poolOf = (generation: Generation, options: Partial<Pool> = {}) =>
   pool({ generation, hash: "2", ...options });
 
 describe("drift from the pool", () => {
-  it("shows in the hash of the template, for hashes of one recipe", () => {
+  it("is found by the template hash, if both hashes have the same version", () => {
     expect(poolDrift(claim({ [HASH]: "1", [VERSION]: "v3" }), poolOf("v1"))).toBe(
       "NodePoolDrifted",
     );
@@ -30,7 +30,7 @@ describe("drift from the pool", () => {
     expect(poolDrift(claim({}), poolOf("v1"))).toBeUndefined();
   });
 
-  it("S4-05: is not what a beta pool's other lifetime makes; of a v1 pool it is", () => {
+  it("S4-05: ignores a changed expireAfter for a beta pool, but not for a v1 pool", () => {
     const { spec } = nodePool().spec.template;
     const lasting = (expireAfter: string, labels: Record<string, string> = { team: "a" }) =>
       toPool(
@@ -48,7 +48,7 @@ describe("drift from the pool", () => {
     expect(poolDrift(lives, { ...relabelled, generation: "beta" })).toBe("NodePoolDrifted");
   });
 
-  it("S2-43: is called ProvisionerDrifted for a machine, which knows no version of the hash", () => {
+  it("S2-43: is called ProvisionerDrifted for a Machine, which has no hash version", () => {
     expect(poolDrift(machine("1"), poolOf("alpha"))).toBe("ProvisionerDrifted");
     expect(poolDrift(machine("2"), poolOf("alpha"))).toBeUndefined();
   });
@@ -57,14 +57,14 @@ describe("drift from the pool", () => {
     [{ "karpenter.sh/capacity-type": "spot" }, undefined],
     [{ "karpenter.sh/capacity-type": "on-demand" }, "RequirementsDrifted"],
     [{}, "RequirementsDrifted"],
-  ])("shows in labels %j against a pool that wants spot: %s", (labels, reason) => {
+  ])("of labels %j from a pool that requires spot is %s", (labels, reason) => {
     const key = "karpenter.sh/capacity-type";
     const wants = poolOf("v1", { requirements: [{ key, operator: "In", values: ["spot"] }] });
     expect(poolDrift(claim({}, labels as Record<string, string>), wants)).toBe(reason);
   });
 });
 
-describe("drift from what is offered", () => {
+describe("drift from the offerings", () => {
   const labels = (capacityType: string, zone = "zone-a") => ({
     "node.kubernetes.io/instance-type": "m-4x",
     "topology.kubernetes.io/zone": zone,
@@ -73,26 +73,26 @@ describe("drift from what is offered", () => {
   const gone = (capacityType: string, zone?: string, types = [instanceType()]) =>
     isTypeGone(claim({}, labels(capacityType, zone)), types);
 
-  it("counts offerings that are sold out as offered", () => {
+  it("ignores whether an offering is available", () => {
     const soldOut = instanceType().offerings.map((one) => ({ ...one, available: false }));
     expect(gone("spot", "zone-a", [instanceType({ offerings: soldOut })])).toBe(false);
   });
 
-  it("is about the type in the claim's zone and capacity type", () => {
+  it("is found if the type is not offered in the zone and capacity type of the claim", () => {
     expect(gone("spot")).toBe(false);
     expect(gone("spot", "zone-z")).toBe(true);
     expect(gone("spot", "zone-a", [])).toBe(true);
     expect(gone("spot", "zone-a", [instanceType({ capacityTypes: ["on-demand"] })])).toBe(true);
   });
 
-  it("lets a machine of a reservation that ran out pass as an ordinary one", () => {
+  it("treats an instance of an ended reservation as on-demand", () => {
     expect(gone("reserved", "zone-a", [instanceType({ capacityTypes: ["on-demand"] })])).toBe(
       false,
     );
     expect(gone("reserved", "zone-a", [instanceType({ capacityTypes: ["spot"] })])).toBe(true);
   });
 
-  it("is looked for once a claim is an hour old", () => {
+  it("is checked only for a NodeClaim that is an hour old", () => {
     const created = Date.parse(claim({}).metadata.creationTimestamp as string);
     expect(mayCheckType(claim({}), created + 3_599_000)).toBe(false);
     expect(mayCheckType(claim({}), created + 3_600_000)).toBe(true);

@@ -23,8 +23,8 @@ function nodeThat(isBroken: boolean): Node {
   return { metadata: { name: "n" }, status: { conditions } };
 }
 
-describe("how many nodes are broken", () => {
-  it("is kept as it would be counted, for each pool and for all", () => {
+describe("BrokenCount", () => {
+  it("is the same as a full count, for each pool and for all nodes", () => {
     const change = fc.record({
       index: fc.nat(9),
       isGone: fc.integer({ min: 0, max: 3 }).map((one) => one === 0),
@@ -58,7 +58,7 @@ describe("how many nodes are broken", () => {
   });
 });
 
-describe("the condition for which a node is repaired", () => {
+describe("the condition that makes a node unhealthy", () => {
   const SINCE = Date.UTC(2026, 0, 5);
   const policy = (conditionType: string, tolerationMs: number, more: Partial<RepairPolicy> = {}) =>
     ({ ...POLICIES[0], conditionType, tolerationMs, ...more }) as RepairPolicy;
@@ -73,13 +73,13 @@ describe("the condition for which a node is repaired", () => {
     return found && found.dueMs - found.sinceMs;
   }
 
-  it("has the status that a policy names", () => {
+  it("has the type and status of a repair policy", () => {
     expect(dueIn([policy("Ready", 5)])).toBe(5);
     expect(dueIn([policy("Disk", 5), policy("Network", 5)])).toBeUndefined();
     expect(ailment({ metadata: { name: "n" } }, POLICIES)).toBeUndefined();
   });
 
-  it("is the one that is due first, of equal ones the first policy's", () => {
+  it("is the one that is due first, or that of the first policy", () => {
     const disk = policy("Disk", 3, { conditionStatus: "True" });
     expect(dueIn([policy("Ready", 5), disk, policy("Ready", 4)])).toBe(3);
     const found = ailment(nodeThat(true), [policy("Ready", 0), policy("Ready", 0)]);
@@ -91,14 +91,14 @@ describe("the condition for which a node is repaired", () => {
     });
   });
 
-  it("matches the reason that a policy names, and none of a reboot", () => {
+  it("must match reasonRegex, and belong to no reboot policy", () => {
     const reasonRegex = { source: "Gone", matches: (reason: string) => reason === "Gone" };
     const named = policy("Ready", 5, { reasonRegex });
     expect([dueIn([named], "Gone"), dueIn([named], "Other")]).toEqual([5, undefined]);
     expect(dueIn([policy("Ready", 5, { action: "RebootNode" })])).toBeUndefined();
   });
 
-  it("says since when it holds", () => {
+  it("must have a lastTransitionTime", () => {
     expect(dueIn([policy("Ready", 5)], "", "")).toBeUndefined();
   });
 });

@@ -17,7 +17,7 @@ function shares({ newClaims }: ReturnType<typeof solve>): Record<string, number>
   return counts;
 }
 
-describe("a plan that costs less", () => {
+describe("a cheaper plan", () => {
   const cheap = [2, 4, 8, 16].map((cpu) => instanceType({ cpu, priceMicroUsd: cpu * 15_000 }));
   const dear = [2, 4, 8, 16].map((cpu) =>
     instanceType({ name: `dear-${cpu}`, cpu, capacityTypes: ["on-demand"] }),
@@ -29,7 +29,7 @@ describe("a plan that costs less", () => {
     [64, 30],
     [160, 90],
     [160, 150],
-  ])("leaves a heavier pool of %i cores its pods, of %i", (cores, count) => {
+  ])("keeps on a heavier pool of %i cores its share of %i pods", (cores, count) => {
     const heavy = poolInput({ name: "heavy", weight: 50, limits: { cpu: cores * 1_000 } }, dear);
     const one = schedulingInput({ pods: pods(count), pools: [heavy, light] });
     const byRules = shares(solve(one));
@@ -37,7 +37,7 @@ describe("a plan that costs less", () => {
     expect(shares(planBatch(one, DEFAULT_PLANNER))["heavy"]).toBe(byRules["heavy"]);
   });
 
-  it("leaves a NodePool its pods where a Provisioner that is as heavy would be cheaper", () => {
+  it("keeps the pods of a NodePool even if a Provisioner of equal weight is cheaper", () => {
     const young = poolInput({ name: "young", limits: { cpu: 64_000 } }, dear);
     const old = poolInput({ name: "old", generation: "alpha" }, cheap);
     const one = schedulingInput({ pods: pods(30), pools: [old, young] });
@@ -46,7 +46,7 @@ describe("a plan that costs less", () => {
     expect(shares(planBatch(one, DEFAULT_PLANNER))["young"]).toBe(byRules["young"]);
   });
 
-  it("leaves them to it where its types live on credits", () => {
+  it("keeps the pods of a heavier pool even if its types are burstable", () => {
     const burstable = { ...instanceType({ name: "t", cpu: 4 }), baseline: { cpu: 800 } };
     const heavy = poolInput({ name: "heavy", weight: 50 }, [burstable]);
     const one = schedulingInput({ pods: pods(6, "900m"), pools: [heavy, light] });
@@ -75,14 +75,14 @@ describe("the conditions for one plan to replace another", () => {
   const failure = (found: SchedulingResult, known: SchedulingResult, nodeMicroUsdPerHour = 0) =>
     failureByPrice(found, known, 0.1, { nodeMicroUsdPerHour });
 
-  it("are a lower price, and the share that must be saved", () => {
+  it("require a lower price and the minimum saving", () => {
     const known = plan([{ price: 100 }]);
     expect(failure(plan([{ price: 100 }]), known)).toBe("costsLess");
     expect(failure(plan([{ price: 91 }]), known)).toBe("savesEnough");
     expect(failure(plan([{ price: 90 }]), known)).toBeUndefined();
   });
 
-  it("count what each further node costs, and what fewer nodes save", () => {
+  it("include the fixed cost of each node", () => {
     const known = plan([{ price: 100 }]);
     const two = plan([{ price: 40 }, { price: 40 }]);
     expect([failure(two, known, 10), failure(two, known, 11)]).toEqual([undefined, "savesEnough"]);
@@ -91,7 +91,7 @@ describe("the conditions for one plan to replace another", () => {
     expect(failure(plan([{ price: 80 }]), two, 10)).toBe("costsLess");
   });
 
-  it("keep minValues, the places of pods, and the weights of NodePools", () => {
+  it("require no more relaxed minValues, no lost places and the same pool weights", () => {
     const known = plan([{ price: 100, relaxed: true }], 0);
     expect(failure(plan([{ price: 50, relaxed: true }], 0), known)).toBeUndefined();
     const relaxed = { price: 20, relaxed: true };
@@ -107,13 +107,13 @@ describe("the conditions for one plan to replace another", () => {
     expect(failure(plan([{ ...high, pods: 2 }, low]), heavy)).toBeUndefined();
   });
 
-  it("are left out where more pods get a place and none loses its own", () => {
+  it("do not apply if more pods get a place and none loses its place", () => {
     const known = plan([], 0, 1);
     expect(placesMore(plan([], 0), known)).toBe(true);
     expect([placesMore(plan([], 2), known), placesMore(known, known)]).toEqual([false, false]);
   });
 
-  it("ask for nothing, for the setting, or for a quarter of the price", () => {
+  it("require no saving, the configured saving, or at least a quarter", () => {
     const asked = (saves: "anything" | "setting" | "mistake", minSaving: number) =>
       minSavingOf({ saves }, { ...DEFAULT_PLANNER, minSaving });
     expect([asked("anything", 0.02), asked("setting", 0.02)]).toEqual([0, 0.02]);

@@ -32,7 +32,7 @@ function state() {
 }
 
 describe("a fork", () => {
-  it("undoes what an inner fork did, and keeps what the outer one did", () => {
+  it("undoes the changes of an inner fork, and keeps those of the outer one", () => {
     const { forks, nodes } = state();
     const [a, b] = nodes as [(typeof nodes)[number], (typeof nodes)[number]];
     const outer = forks.open(NOTHING);
@@ -46,7 +46,7 @@ describe("a fork", () => {
     expect([a.gone, b.gone]).toEqual([false, false]);
   });
 
-  it("refuses to go back or to end while an inner fork is open", () => {
+  it("cannot be rolled back or ended while an inner fork is open", () => {
     const { forks } = state();
     const outer = forks.open(NOTHING);
     const before = outer.now();
@@ -57,7 +57,7 @@ describe("a fork", () => {
     outer.undo();
   });
 
-  it("is refused to a question while another one continues", () => {
+  it("cannot be opened first while another one is open", () => {
     const { forks } = state();
     const first = forks.openFirst(NOTHING);
     expect(() => forks.openFirst(NOTHING)).toThrow("once the one before is done");
@@ -65,7 +65,7 @@ describe("a fork", () => {
     forks.openFirst(NOTHING).undo();
   });
 
-  it("lets whole plans be made inside it, which leave nothing behind", () => {
+  it("allows whole plans inside it, without a trace", () => {
     const pods = ["a", "b", "c", "d"].map((name) =>
       pod({ name, labels: WEB, cpu: "2", spec: SPREAD }),
     );
@@ -80,7 +80,7 @@ describe("a fork", () => {
     expect(atOnce(planOf(batch))).toEqual(before);
   });
 
-  it("leaves the counts of an outer fork alone when it ends", () => {
+  it("keeps topology changes of an outer fork when the inner one ends", () => {
     const pods = [pod({ labels: WEB, spec: SPREAD })];
     const { queued, base } = atOnce(prepare(schedulingInput({ pods, pools: [poolInput({})] })));
     const { forks, context } = base;
@@ -93,7 +93,7 @@ describe("a fork", () => {
     expect(group.counts.has("zone-a")).toBe(true);
   });
 
-  it("charges limits as they were before it", () => {
+  it("restores the limits of templates", () => {
     const { forks, templates } = state();
     const [template] = templates as [(typeof templates)[number]];
     const { budget } = template;

@@ -50,7 +50,7 @@ describe("ailmentsOf", () => {
       (dueMs - NOW) / MINUTE_MS,
     ]);
 
-  it("takes every policy whose expression matches, else the fallback, which names no pair alone", () => {
+  it("takes every policy that matches the reason, else the fallback policy", () => {
     expect(found([condition("DiskFullAndReadOnly", MINUTE_MS)])).toEqual([
       [0, 9],
       [1, 9],
@@ -61,7 +61,7 @@ describe("ailmentsOf", () => {
     expect(found([condition("ReadOnly", MINUTE_MS, { status: "Unknown" })])).toEqual([]);
   });
 
-  it("counts from the creation of the node and the end of its last reboot, if those are later", () => {
+  it("counts from the node's creation or its last reboot, if later than the condition", () => {
     const broken = [condition("ReadOnly", 60 * MINUTE_MS)];
     expect(found(broken)).toEqual([[0, -50]]);
     expect(found(broken, NOW - 4 * MINUTE_MS)).toEqual([[0, 6]]);
@@ -74,7 +74,7 @@ describe("treatmentOf", () => {
   const treated = (conditions: readonly Condition[]) =>
     treatmentOf(ailmentsOf(node(conditions), SET), NOW);
 
-  it("replaces rather than reboots, and gives the drain the shortest time of what is due", () => {
+  it("prefers replacement to reboot, with the shortest grace period of the due policies", () => {
     const both = treated([condition("DiskFullAndReadOnly", 20 * MINUTE_MS)]);
     expect([both?.action, both?.ailment.reason, both?.graceMs]).toEqual([
       "ReplaceNode",
@@ -85,7 +85,7 @@ describe("treatmentOf", () => {
     expect(treated([condition("Full", 20 * MINUTE_MS)])?.action).toBe("RebootNode");
   });
 
-  it("is undefined before anything is due, and has no time where no policy gives one", () => {
+  it("is undefined before a policy is due, and has no grace period if no policy has one", () => {
     expect(treated([condition("Full", 9 * MINUTE_MS)])).toBeUndefined();
     const fallback = treated([condition("Smoke", 40 * MINUTE_MS)]);
     expect([fallback?.action, fallback?.graceMs]).toEqual(["ReplaceNode", undefined]);
@@ -93,7 +93,7 @@ describe("treatmentOf", () => {
 });
 
 describe("urgencies", () => {
-  it("adds to the rank of the priority one for each half hour overdue, for the best ailment of a node", () => {
+  it("add one rank for each half hour overdue to the priority rank of the node's best ailment", () => {
     const of = (reason: string, overdueMinutes: number) =>
       ailmentsOf(node([condition(reason, (overdueMinutes + 10) * MINUTE_MS)]), SET);
     const all = [of("ReadOnly", 60), of("Full", 15), of("DiskFullAndReadOnly", 0), of("Full", -1)];

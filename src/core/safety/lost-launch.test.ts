@@ -31,8 +31,8 @@ function found(facts: Partial<LostLaunchFacts>, of = lost) {
   return typeof launch === "string" ? launch : launch.providerId;
 }
 
-describe("the instance of a deleted claim that names none", () => {
-  it("is the oldest that no claim names, launched in the claim's time", () => {
+describe("the instance of a deleted NodeClaim without a provider ID", () => {
+  it("is the oldest instance without a NodeClaim from the lifetime of the claim", () => {
     expect(found({})).toBe("none");
     expect(found({ instances: [instance("b", 2_000), instance("a", 1_000)] })).toBe("test://a");
     const named = nodeClaim({ name: "a" });
@@ -42,13 +42,13 @@ describe("the instance of a deleted claim that names none", () => {
     expect(found({ instances: ends })).toBe("none");
   });
 
-  it("was launched from 5 s before the claim to a minute after its deletion", () => {
+  it("was launched between 5 s before the claim and a minute after its deletion", () => {
     const at = (ms: number) => found({ instances: [instance("a", ms)] });
     expect([-5_001, -5_000].map(at)).toEqual(["none", "test://a"]);
     expect([660_000, 660_001].map(at)).toEqual(["test://a", "none"]);
   });
 
-  it("is of the claim's pool and of this cluster", () => {
+  it("has the claim's NodePool and this cluster's UID", () => {
     const labels = { "karpenter.sh/nodepool": "other" };
     expect(found({ instances: [instance("a", 0, { labels })] })).toBe("none");
     const annotations = { [CLUSTER_UID_KEY]: "them" };
@@ -58,7 +58,7 @@ describe("the instance of a deleted claim that names none", () => {
     expect(found({ instances: untagged, nodes: [node({ name: "a" })] })).toBe("test://a");
   });
 
-  it("has no Node that another claim owns", () => {
+  it("has no Node that another NodeClaim owns", () => {
     const owned = (kind: string, name: string) => {
       const one = node({ name: "a" });
       const ownerReferences = [{ apiVersion: "karpenter.sh/v1", kind, name, uid: name }];
@@ -70,7 +70,7 @@ describe("the instance of a deleted claim that names none", () => {
     expect(found({ instances, nodes: owned("Machine", "other") })).toBe("test://a");
   });
 
-  it("is unsure while another claim of the pool waits for its launch", () => {
+  it("is unsure while another NodeClaim of the pool has no instance yet", () => {
     const instances = [instance("a", 0)];
     const unsure = (other: NodeClaim) => found({ instances, claims: [lost, other] });
     expect(unsure(claim("other", CREATED + 5_000))).toBe("unsure");
@@ -80,7 +80,7 @@ describe("the instance of a deleted claim that names none", () => {
     expect(unsure(nodeClaim({ name: "launched" }))).toBe("test://a");
   });
 
-  it("is none for a claim that is not deleted or has no pool", () => {
+  it("is none for a NodeClaim that is not deleted or has no pool", () => {
     const instances = [instance("a", 0)];
     expect(found({ instances }, claim("lost", CREATED))).toBe("none");
     const deletionTimestamp = time(DELETED);
@@ -92,7 +92,7 @@ describe("the instance of a deleted claim that names none", () => {
 });
 
 describe("instances that no claim names", () => {
-  it("of one moment are sorted by provider ID", () => {
+  it("of the same launch time are sorted by provider ID", () => {
     const instances = ["b", "a", "c"].map((name) => instance(name, 0));
     const names = unnamedInstances([], instances).map(({ metadata }) => metadata.name);
     expect(names).toEqual(["a", "b", "c"]);

@@ -14,7 +14,7 @@ const CRITICAL = { spec: { priorityClassName: "system-node-critical" } };
 const names = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.name);
 
 describe("draining", () => {
-  it("moves pods in four tiers, each when the one before is gone", () => {
+  it("evicts pods in four tiers, each when the one before is gone", () => {
     const tiers = [
       at("app"),
       at("daemon", DAEMON),
@@ -34,7 +34,7 @@ describe("draining", () => {
     });
   });
 
-  it("waits neither for pods that tolerate the taint nor for mirror pods nor for ended ones", () => {
+  it("ignores pods that tolerate the disruption taint, mirror pods and ended pods", () => {
     const stay = [
       at("stays", {
         spec: { tolerations: [{ key: "karpenter.sh/disrupted", operator: "Exists" }] },
@@ -45,7 +45,7 @@ describe("draining", () => {
     expect(drain({ nowMs: NOW, pods: stay, deadlineMs: undefined }).waiting).toBe(0);
   });
 
-  it("takes pods of any tier whose grace would outlast the deadline", () => {
+  it("evicts pods of any tier whose grace period would exceed the deadline", () => {
     const slow = at("slow", { ...DAEMON, spec: { terminationGracePeriodSeconds: 600 } });
     const plan = drain({ nowMs: NOW, pods: [at("app"), slow], deadlineMs: NOW + 60_000 });
     expect(names(plan.evict)).toEqual(["slow", "app"]);
@@ -55,8 +55,8 @@ describe("draining", () => {
   });
 });
 
-describe("cordon", () => {
-  it("closes and opens a node in each generation's way", () => {
+describe("cordon and uncordon", () => {
+  it("use the field, taint and label of each API generation", () => {
     const [alpha, beta, v1] = (["alpha", "beta", "v1"] as const).map(vocabulary) as never as [
       ReturnType<typeof vocabulary>,
       ReturnType<typeof vocabulary>,
@@ -78,7 +78,7 @@ describe("cordon", () => {
   });
 });
 
-describe("volumes of a leaving node", () => {
+describe("volume attachments of a deleted node", () => {
   const attachment = (name: string, volume: string, nodeName = "n") => ({
     metadata: { name },
     spec: { attacher: "ebs", nodeName, source: { persistentVolumeName: volume } },
@@ -87,7 +87,7 @@ describe("volumes of a leaving node", () => {
     metadata: { name, namespace: "default" },
     spec: { volumeName },
   });
-  it("are waited for unless a pod that stays to the last holds them", () => {
+  it("block termination unless a pod that is not evicted uses the volume", () => {
     const stays = at("stays", {
       spec: {
         tolerations: [{ operator: "Exists" }],

@@ -10,13 +10,13 @@ const allow = { on: "pool", poolId: "p", change: "allow", key: "k", value: "v" }
 const limitOf = (edits: readonly Edit[]) =>
   edits.find((one) => one.change === "limit") as ReturnType<typeof limit> | undefined;
 
-describe("a fix that is made smaller", () => {
-  it("leaves out what it can do without, and raises a limit as little as will do", () => {
+describe("leastFix", () => {
+  it("drops unneeded edits, and raises a limit as little as possible", () => {
     const isEnough = (edits: readonly Edit[]) => (limitOf(edits)?.to ?? 0) >= 4;
     expect(leastFix([allow, limit(10)], pod(), isEnough)).toEqual([limit(4)]);
   });
 
-  it("leaves out what only the higher limit needed", () => {
+  it("drops an edit that only the higher limit needed", () => {
     const isEnough = (edits: readonly Edit[]) => {
       const to = limitOf(edits)?.to ?? 0;
       return to === 4 || (to > 4 && edits.includes(allow));
@@ -24,7 +24,7 @@ describe("a fix that is made smaller", () => {
     expect(leastFix([allow, limit(10)], pod(), isEnough)).toEqual([limit(4)]);
   });
 
-  it("finds the one that is enough alone where no two are", () => {
+  it("finds a single sufficient edit even if no pair of edits is sufficient", () => {
     const minValues = {
       on: "pool",
       poolId: "p",
@@ -38,7 +38,7 @@ describe("a fix that is made smaller", () => {
     expect(leastFix([limit(2), minValues, allow], pod(), isEnough)).toEqual([allow]);
   });
 
-  it("continues while an amount that was changed less lets another be changed less", () => {
+  it("continues as long as one reduced amount lets another be reduced", () => {
     const cpu = (to: number) => ({ ...limit(to * 1_000), resource: "cpu", from: 1_000 }) as const;
     const amounts = (edits: readonly Edit[]) =>
       ["cpu", "nodes"].map(
@@ -56,7 +56,7 @@ describe("a fix that is made smaller", () => {
   });
 
   it.each([2 ** 53, 2 ** 63, 1e22])(
-    "comes to an end where numbers have gaps, as at %d",
+    "ends even if floating-point numbers have gaps, as at %d",
     (least) => {
       const far = { ...limit(4 * least), from: 1 };
       const near = { ...limit(least + 4 * (least / 2 ** 52)), from: least };
@@ -79,7 +79,7 @@ describe("a fix that is made smaller", () => {
     },
   );
 
-  it("lowers a container no further than the init phase asks for anyway", () => {
+  it("lowers a container's request no further than the init containers need anyway", () => {
     const of = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
     const one = pod({ spec: { containers: [of("main", "7")], initContainers: [of("init", "2")] } });
     const lowered = (to: number) =>
@@ -96,7 +96,7 @@ describe("a fix that is made smaller", () => {
     expect(leastFix([lowered(1)], one, isEnough)).toEqual([lowered(2_000)]);
   });
 
-  it("finds a limit by halving where amounts are far apart", () => {
+  it("finds a limit by binary search if the amounts are far apart", () => {
     let asked = 0;
     const isEnough = (edits: readonly Edit[]) => {
       asked++;

@@ -42,7 +42,7 @@ function withOneTooMany(types = [instanceType({ cpu: 4 })]) {
   return { batch: atOnce(prepare(input)), plan };
 }
 
-it("gives up a node whose pods have room on the others, which stay where they are", () => {
+it("drops a node whose pods fit on the other planned nodes, which stay in their zones", () => {
   const { batch, plan } = withOneTooMany();
   expect(plan.newClaims.length).toBe(4);
   const better = improvedBy(dropNode, batch, plan, OPTIONS);
@@ -57,7 +57,7 @@ it("gives up a node whose pods have room on the others, which stay where they ar
   expect(zones(better.newClaims)).toEqual(zones(plan.newClaims));
 });
 
-it("leaves a plan as it is where it saves less than is wanted, or counts on a burstable type", () => {
+it("keeps a plan if the saving is too small, or the other nodes are burstable", () => {
   const { batch, plan } = withOneTooMany();
   const asksForMuch = { ...OPTIONS, minSaving: 0.5 };
   expect(improvedBy(dropNode, batch, plan, asksForMuch)).toBe(plan);
@@ -101,7 +101,7 @@ describe("a batch that is not packed", () => {
     return planBatch(schedulingInput({ pods, pools: [heavy, light] }), DEFAULT_PLANNER);
   };
 
-  it("gets two nodes for one that costs four times as much, and keeps the weights of NodePools", () => {
+  it("replaces an expensive node by two others, and keeps the weights of NodePools", () => {
     const { newClaims, planner } = planOf(4_000_000);
     expect(newClaims.map(({ cheapest }) => cheapest.instanceType).sort()).toEqual([
       "c-8",
@@ -118,7 +118,7 @@ describe("a batch that is not packed", () => {
     });
   });
 
-  it("keeps the one node where two save less than a quarter", () => {
+  it("keeps one node if two would save less than a quarter", () => {
     expect(planOf(1_200_000).newClaims.length).toBe(2);
   });
 });

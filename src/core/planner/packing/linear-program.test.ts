@@ -40,7 +40,7 @@ const near = (program: LinearProgram) =>
   [program.price, ...program.dualPrices].map((value) => Number(value.toFixed(6)) + 0);
 
 describe("the linear program of a packing", () => {
-  it("starts with each row alone in the bins that are cheapest for it", () => {
+  it("starts with each row alone in its cheapest bins", () => {
     const packing = packingOf([
       [3, 9],
       [7, 6],
@@ -53,7 +53,7 @@ describe("the linear program of a packing", () => {
     expect(packingPrice(packing, program.mix().columns)).toBe(9);
   });
 
-  it("has no start if a row fits no bin", () => {
+  it("does not start if a row fits in no bin", () => {
     const packing = packingOf([
       [3, 9],
       [11, 1],
@@ -61,7 +61,7 @@ describe("the linear program of a packing", () => {
     expect(start(packing)).toBeUndefined();
   });
 
-  it("takes in patterns until the price is least, and knows what one more item costs", () => {
+  it("adds patterns until the price is minimal, and has the dual price of each row", () => {
     const program = start(
       packingOf([
         [3, 9],
@@ -74,7 +74,7 @@ describe("the linear program of a packing", () => {
     expect(program.improve([column([1, 1])], { ...WORK })).toBe(false);
   });
 
-  it("mixes patterns that share rows", () => {
+  it("combines patterns that share rows", () => {
     const counts = [
       [6, 2],
       [6, 2],
@@ -87,7 +87,7 @@ describe("the linear program of a packing", () => {
     expect(near(program)).toEqual([3, 0.5, 0.5, 0.5]);
   });
 
-  it("packs more items of a row than there are if that is cheaper", () => {
+  it("may pack more items of a row than there are if that is cheaper", () => {
     const program = start(
       packingOf([
         [3, 3],
@@ -99,7 +99,7 @@ describe("the linear program of a packing", () => {
     expect(near(program)).toEqual([5.4, 0, 0.9]);
   });
 
-  it("stays as it is without work to spend", () => {
+  it("does not change without budget", () => {
     const program = start(
       packingOf([
         [3, 9],

@@ -28,8 +28,8 @@ function zones(both = false): Packing {
   return { rows, bins, dimensions: 2 };
 }
 
-describe("parts of a packing", () => {
-  it("are rows that no bin takes together with others, and what takes them", () => {
+describe("independent parts of a packing", () => {
+  it("are rows that share bins with each other only, and these bins", () => {
     const [a, b] = partsOf(zones());
     expect(a?.packing.rows).toEqual([row(3, 4), row(2, 4)]);
     expect(a?.packing.bins.map(({ rows }) => rows)).toEqual([[0, 1]]);
@@ -44,12 +44,12 @@ describe("parts of a packing", () => {
     ]);
   });
 
-  it("are one, the packing itself, where a bin takes them all", () => {
+  it("are the packing itself if one bin takes all rows", () => {
     const whole = zones(true);
     expect(partsOf(whole).map(({ packing }) => packing)).toEqual([whole]);
   });
 
-  it("are packed each for itself, every item once, in one budget", () => {
+  it("are packed separately within one budget, every item once", () => {
     const whole = zones();
     const worth = resourcePrices(whole, [4, 6, 4, 2]);
     const budget = { units: 100_000 };
@@ -65,7 +65,7 @@ describe("parts of a packing", () => {
     expect(budget.units).toBeLessThan(100_000);
   });
 
-  it("hold no more of a row in one bin than may be there", () => {
+  it("respect the number of items per bin", () => {
     const { rows, ...rest } = zones();
     const whole = { ...rest, rows: rows.map((one) => ({ ...one, perBin: 1 })) };
     const worth = resourcePrices(whole, [4, 6, 4, 2]);
@@ -75,7 +75,7 @@ describe("parts of a packing", () => {
     expect(packingPrice(whole, uses)).toBe(4 * 50 + 6 * 60);
   });
 
-  it("pack every item once where one part has hundreds of rows", () => {
+  it("pack every item once even if one part has hundreds of rows", () => {
     const rows = Array.from({ length: 400 }, (_, index) => ({
       amounts: Float64Array.of(1 + (index % 7), 1 + (index % 5)),
       count: 1 + (index % 3),

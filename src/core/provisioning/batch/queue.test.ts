@@ -14,7 +14,7 @@ function item(name: string, podClass = classes[0] as PodClass, priority = 0): Qu
 const names = (items: readonly QueuedPod[]) => items.map((one) => one.pod.metadata.name);
 
 describe("the queue of a batch", () => {
-  it("gives each pod once, and those that were put back again while others find a place", () => {
+  it("returns each pod, and those put back again as long as others are placed", () => {
     const random = new Random("queue");
     for (let round = 0; round < 100; round++) {
       const count = random.int(7);
@@ -45,7 +45,7 @@ describe("the queue of a batch", () => {
     }
   });
 
-  it("passes over classes for which nothing has changed", () => {
+  it("skips pod classes for which nothing has changed", () => {
     const [a, b] = [item("a", classes[0]), item("b", classes[1])];
     const queue = new Queue([a, b]);
     queue.giveBack(queue.pop() as QueuedPod);
@@ -71,7 +71,7 @@ describe("the queue of a batch", () => {
     expect([queue.length, names(queue.rest())]).toEqual([1, ["c"]]);
   });
 
-  it("places the important first where it is asked to", () => {
+  it("orders pods by priority if configured", () => {
     const all = [
       item("low", classes[0], -1),
       item("high", classes[0], 5),

@@ -42,8 +42,8 @@ function spread(
 
 const zones = (...names: readonly string[]) => [poolInput({}, [instanceType({ zones: names })])];
 
-describe("a spread over a label that no type has", () => {
-  it("goes over the values that the pool gives it", () => {
+describe("a topology spread over a label that no instance type has", () => {
+  it("uses the values in the pool's requirements as domains", () => {
     const key = "example.com/rack";
     const requirements = [{ key, operator: "In" as const, values: ["r1", "r2"] }];
     const batch = ["a", "b"].map((name) => spread(name, { topologyKey: key }));
@@ -54,8 +54,8 @@ describe("a spread over a label that no type has", () => {
   });
 });
 
-describe("a spread over zones by the old name of the label", () => {
-  it("is one over zones", () => {
+describe("a topology spread over the deprecated zone label", () => {
+  it("spreads over zones", () => {
     const topologyKey = "failure-domain.beta.kubernetes.io/zone";
     const batch = ["a", "b"].map((name) => spread(name, { topologyKey }));
     expect(together({ pods: batch, pools: zones("zone-a", "zone-b") })).toEqual({
@@ -65,8 +65,8 @@ describe("a spread over zones by the old name of the label", () => {
   });
 });
 
-describe("a spread that honours what its pods ask of nodes", () => {
-  it("knows no zone that has other nodes only", () => {
+describe("a topology spread with the default nodeAffinityPolicy", () => {
+  it("ignores a zone whose only node does not match the pod's node selector", () => {
     const there = nodeView({ node: { labels: { [ZONE]: "zone-x", disk: "hdd" } } });
     const spec = { nodeSelector: { disk: "ssd" } };
     const batch = ["a", "b", "c"].map((name) => spread(name, {}, { spec }));
@@ -77,7 +77,7 @@ describe("a spread that honours what its pods ask of nodes", () => {
 });
 
 describe("matchLabelKeys of a spread", () => {
-  it("count each revision by itself, also in one batch", () => {
+  it("counts each revision separately, also within one batch", () => {
     const inA = { nodeSelector: { [ZONE]: "zone-a" } };
     const rule = { matchLabelKeys: ["rev"], nodeAffinityPolicy: "Ignore" as const };
     const of = (name: string, rev: string) => spread(name, rule, { labels: { rev }, spec: inA });
@@ -90,7 +90,7 @@ describe("matchLabelKeys of a spread", () => {
     });
   });
 
-  it("that the pod does not have mean nothing", () => {
+  it("ignores keys that the pod does not have", () => {
     const batch = ["a", "b"].map((name) => spread(name, { matchLabelKeys: ["rev"] }));
     expect(together({ pods: batch, pools: zones("zone-a", "zone-b") })).toEqual({
       "zone-a": ["a"],
@@ -99,8 +99,8 @@ describe("matchLabelKeys of a spread", () => {
   });
 });
 
-describe("mismatchLabelKeys of an anti-affinity", () => {
-  it("keep tenants apart, each from the others, and nobody from his own", () => {
+describe("mismatchLabelKeys of a pod anti-affinity", () => {
+  it("keeps pods away from other tenants, but not from their own", () => {
     const term = { topologyKey: ZONE, labelSelector: WEB, mismatchLabelKeys: ["tenant"] };
     const affinity = {
       podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] },
@@ -115,8 +115,8 @@ describe("mismatchLabelKeys of an anti-affinity", () => {
   });
 });
 
-describe("pods that must share a zone, of which the pool can launch no more in the best one", () => {
-  it("settle in another zone, where at least some of them have room", () => {
+describe("pods with zonal pod affinity whose best zone has no room within the pool's limits", () => {
+  it("go to another zone, in which some of them have room", () => {
     const affinity = {
       podAffinity: {
         requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: ZONE, labelSelector: WEB }],

@@ -48,8 +48,8 @@ function keepsSkew({ group, self, podDomains }: Drawn, zone: string, waiting: nu
   return here - least <= group.maxSkew;
 }
 
-describe("a spread over zones", () => {
-  it("takes every zone where the skew holds, the emptiest first, then the cheapest", () => {
+describe("a topology spread over zones", () => {
+  it("allows each zone within maxSkew, the emptiest first, then the cheapest", () => {
     const random = new Random("spread");
     for (let round = 0; round < 120; round++) {
       const one = drawn(random, "spread");
@@ -74,8 +74,8 @@ describe("a spread over zones", () => {
   });
 });
 
-describe("affinity and anti-affinity over zones", () => {
-  it("are near pods, away from them, or first where there are none", () => {
+describe("zonal pod affinity and anti-affinity", () => {
+  it("allow zones with matching pods, without them, or any zone for the first pod", () => {
     const random = new Random("affinity");
     for (let round = 0; round < 120; round++) {
       const [near, apart] = [drawn(random, "affinity"), drawn(random, "antiAffinity")];
@@ -106,8 +106,8 @@ describe("affinity and anti-affinity over zones", () => {
   });
 });
 
-describe("a selector with the pod's own labels", () => {
-  it("gets each label that the pod has, once", () => {
+describe("withLabelKeys", () => {
+  it("adds each label that the pod has to the selector, once", () => {
     const of = (keys: readonly string[] | undefined, operator?: "In" | "NotIn") =>
       withLabelKeys({ matchLabels: { app: "web" } }, { app: "web", v: "2" }, keys, operator);
     const plain = { matchLabels: { app: "web" } };
