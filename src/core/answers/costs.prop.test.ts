@@ -32,7 +32,7 @@ function pod(index: number, [cpu, memory, app]: readonly [number, number, number
 const podsOf = fc.array(fc.tuple(fc.nat(4_000), fc.nat(8_000), fc.nat(5)), { maxLength: 30 });
 
 describe("the cost of a node", () => {
-  it("is shared without rest: all shares together are its price, and idle is a part of each", () => {
+  it("is shared completely: the shares add up to its price, and idle is a part of each", () => {
     fc.assert(
       fc.property(podsOf, fc.nat(50_000_000), (drawn, price) => {
         const pods = drawn.map((one, index) => pod(index, one));
@@ -48,7 +48,7 @@ describe("the cost of a node", () => {
     );
   });
 
-  it("goes by requests: half the node for one, a quarter for the other, a quarter idle", () => {
+  it("is shared by requests, with unused capacity as idle", () => {
     const pods = [pod(0, [2_000, 4_000, 0]), pod(1, [1_000, 2_000, 1])];
     expect(shares({ pods, allocatable: { cpu: 4_000, memory: 8_000 } }, 120_000)).toEqual([
       {
@@ -81,7 +81,7 @@ describe("the cost of a node", () => {
     ]);
   });
 
-  it("is nobody's where no pod requests anything", () => {
+  it("belongs to no workload if no pod requests anything", () => {
     expect(
       shares({ pods: [pod(0, [0, 0, 0])], allocatable: { cpu: 1, memory: 1 } }, 7),
     ).toMatchObject([{ namespace: "", name: "", microUsdPerHour: 7, idleMicroUsdPerHour: 7 }]);

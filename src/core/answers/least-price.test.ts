@@ -18,10 +18,10 @@ function bound(options: Partial<SchedulingInput>): [least: number, price: number
   return [leastPriceMicroUsd(input, result), price];
 }
 
-describe("the least price", () => {
+describe("the lower bound of the price", () => {
   const pools = [poolInput({}, [instanceType({ cpu: 4, capacityTypes: ["on-demand"] })])];
 
-  it("is the price of the resources that run short first, at least that of a node", () => {
+  it("is the price of the scarcest resource, and at least that of one node", () => {
     expect(bound({ pods: pods(8, { cpu: "2" }), pools })).toEqual([800_000, 800_000]);
     expect(bound({ pods: pods(3, { cpu: "3" }), pools })).toEqual([450_000, 600_000]);
     expect(bound({ pods: pods(2, { cpu: "100m", memory: "12Gi" }), pools })).toEqual([
@@ -30,7 +30,7 @@ describe("the least price", () => {
     expect(bound({ pods: pods(1), pools })).toEqual([200_000, 200_000]);
   });
 
-  it("takes off what is free on nodes, and what is reserved", () => {
+  it("excludes free room on existing nodes, and reserved capacity", () => {
     const nodes = [nodeView({ node: { name: "n" } })];
     expect(bound({ pods: pods(4, { cpu: "2" }), pools, nodes })).toEqual([200_000, 200_000]);
     expect(bound({ pods: pods(2, { cpu: "2" }), pools, nodes })).toEqual([0, 0]);
@@ -48,7 +48,7 @@ describe("the least price", () => {
     expect(bound({ pods: pods(4, { cpu: "2" }), pools: paid })).toEqual([200_000, 200_000]);
   });
 
-  it("leaves daemons their room, and is nothing without pods or types", () => {
+  it("includes DaemonSet pods, and is zero without pods or types", () => {
     const [daemon] = pods(1, { cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
     const input = { pods: pods(3, { cpu: "3" }), pools, daemonPods: daemon ? [daemon] : [] };
     expect(bound(input)).toEqual([600_000, 600_000]);

@@ -39,7 +39,7 @@ function held(pods: readonly Pod[], conditions: readonly Condition[] = [], bound
 const on = (name: string, options: PodOptions = {}) => pod({ name, nodeName: "n", ...options });
 
 describe("a node that is being deleted", () => {
-  it("waits for its pods until its deadline, three of them by name", () => {
+  it("waits for the eviction of its pods until its deadline, and names three of them", () => {
     expect(held([on("b"), on("a")])).toEqual([
       `leaving: waiting for eviction: 2 pods (default/a, default/b) | ${DEADLINE}`,
     ]);
@@ -51,14 +51,14 @@ describe("a node that is being deleted", () => {
     );
   });
 
-  it("is held by pods that must not be disrupted", () => {
+  it("names pods with do-not-disrupt that block the drain", () => {
     const kept = on("kept", { annotations: { "karpenter.sh/do-not-disrupt": "true" } });
     const [, guard, ...others] = held([kept, on("other")]);
     expect(others).toEqual([]);
     expect(guard).toMatch(/^pod: .*kept.* \| 2026-01-05T01:00:00Z$/);
   });
 
-  it("waits for volumes, then for the end of its machine", () => {
+  it("waits for volumes to detach, then for its instance to terminate", () => {
     const volumes = ["VolumesDetached", "Unknown", 0] as const;
     expect(held([], [volumes])).toEqual([
       `leaving: volumes are still attached (the Node's event AwaitingVolumeDetachment names them) | ${DEADLINE}`,
@@ -69,7 +69,7 @@ describe("a node that is being deleted", () => {
     expect(held([], [["VolumesDetached", "True", 0]])[0]).toContain("terminated next");
   });
 
-  it("is late if its machine does not end within a minute of the drain", () => {
+  it("is overdue if its instance is not terminated within a minute after the drain", () => {
     const next = "leaving: its pods are gone; its instance is terminated next | -";
     expect(held([])).toEqual([next]);
     expect(held([], [["Drained", "True", 59_000]])).toEqual([next]);

@@ -46,8 +46,8 @@ const NO_PLAN = { existing: [], newClaims: [] };
 const plain = (moves: ReturnType<typeof movesUnderWay>) =>
   [...moves].map(([from, to]) => [from, Object.fromEntries(to)]);
 
-describe("moves under way", () => {
-  it("are those of the plan for pods of leaving nodes, and of no others", () => {
+describe("pod moves that are under way", () => {
+  it("are the planned places of pods on nodes that are being deleted", () => {
     const own = [pod("a", "old"), pod("b", "old"), pod("c", "old"), pod("d", "old")];
     const existing = [
       { nodeName: "heir", pods: [own[0] as Pod, own[1] as Pod, pod("x", "other"), pod("y")] },
@@ -61,7 +61,7 @@ describe("moves under way", () => {
     ]);
   });
 
-  it("continue with successors when pods are evicted: bound ones, planned ones, and no older ones", () => {
+  it("continue with the successors of evicted pods, but not with older pods", () => {
     const full = node("old", { pods: [pod("a", "old"), pod("b", "old")] });
     const seen = seenLeaving(new Map(), [full], [old([])]);
     const nodes = [
@@ -74,7 +74,7 @@ describe("moves under way", () => {
     expect(plain(moves)).toEqual([["old", { other: 1, third: 1 }]]);
   });
 
-  it("lead to the replacement of the command when nothing else is known, and end with the node", () => {
+  it("lead to the command's replacement if nothing else is known, and end with the node", () => {
     const nodes = [old([]), heir];
     expect(plain(movesUnderWay(nodes, NO_PLAN, seenLeaving(new Map(), [], nodes)))).toEqual([
       ["old", { heir: 0 }],

@@ -25,7 +25,7 @@ function inputFor(type: ReturnType<typeof reserved>, some: ReturnType<typeof pod
   return { ...rest, options: { ...options, wellKnownLabels: [RESERVATION] } };
 }
 
-describe("passes", () => {
+describe("simulated planning passes", () => {
   it("use each unit of a reservation once", () => {
     const { result, passes, isSettled } = playPasses(inputFor(reserved([1, 1, 2]), pods(6)), solve);
     expect(result.newClaims.map(({ cheapest }) => cheapest.zone).sort()).toEqual([
@@ -39,7 +39,7 @@ describe("passes", () => {
     expect({ passes, isSettled }).toEqual({ passes: 3, isSettled: true });
   });
 
-  it("are one where all pods have a place at once", () => {
+  it("need one pass if all pods have a place at once", () => {
     const offerings = [
       {
         ...{ zone: "zone-a", capacityType: "on-demand" as const },
@@ -72,7 +72,7 @@ describe("passes", () => {
     expect(result.unschedulable).toHaveLength(3);
   });
 
-  it("end after a bound, and say so", () => {
+  it("stop after a maximum number, and say so", () => {
     const many = Array.from({ length: MOST_PASSES + 5 }, () => 1);
     const played = playPasses(inputFor(reserved(many), pods(many.length)), solve);
     expect(played.passes).toBe(MOST_PASSES);

@@ -53,16 +53,16 @@ function isPlanned(sizes: readonly string[], pods: readonly PodClaims[]): boolea
   return isFound(inAnyOrder(pods, ask, 0));
 }
 
-describe("pods on one node, in any order", () => {
+describe("pods with ResourceClaims on one node", () => {
   const sizes = ["large", "small", "small"];
 
-  it("are alike only if all their claims are: either may be bound first", () => {
+  it("are refused if one order of binding would leave a pod without devices", () => {
     // If the pod with only EITHER is bound first, it takes the large device, which the other pod needs.
     expect(isPlanned(sizes, [[EITHER], [EITHER, LARGE]])).toBe(false);
     expect(isPlanned(sizes, [[EITHER, LARGE], [EITHER]])).toBe(false);
   });
 
-  it("are planned where every order leaves enough", () => {
+  it("are planned if every order of binding leaves enough devices", () => {
     expect(isPlanned(["large", ...sizes], [[EITHER, LARGE], [EITHER]])).toBe(true);
     expect(isPlanned(sizes, [[EITHER], [EITHER]])).toBe(true);
   });

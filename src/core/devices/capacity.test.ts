@@ -18,14 +18,14 @@ function taken(requestPolicy: CapacityRequestPolicy | undefined, asked?: string)
   return typeof consumed === "string" ? consumed : Number((consumed.get("memory") ?? 0n) / GI);
 }
 
-describe("a share of a device", () => {
-  it("is the whole where nothing is asked, or the policy's default", () => {
+describe("the consumed capacity of a shared device", () => {
+  it("is the whole capacity or the policy's default if nothing is requested", () => {
     expect(taken(undefined)).toBe(40);
     expect(taken({ default: "5Gi", validValues: ["10Gi"] })).toBe(5);
     expect(taken(undefined, "3Gi")).toBe(3);
   });
 
-  it("is rounded up to the range's step", () => {
+  it("is rounded up to the step of validRange", () => {
     const policy = { validRange: { min: "4Gi", step: "4Gi", max: "20Gi" } };
     expect(taken(policy, "1Gi")).toBe(4);
     expect(taken(policy, "4Gi")).toBe(4);
@@ -33,7 +33,7 @@ describe("a share of a device", () => {
     expect(taken(policy, "21Gi")).toBe("its policy allows no such share of memory");
   });
 
-  it("is the next valid value", () => {
+  it("is the next of validValues", () => {
     const policy = { validValues: ["5Gi", "10Gi", "20Gi"] };
     expect(taken(policy, "6Gi")).toBe(10);
     expect(taken(policy, "21Gi")).toBe("its policy allows no such share of memory");
@@ -41,13 +41,13 @@ describe("a share of a device", () => {
     expect(taken(policy)).toBe("its policy allows no such share of memory");
   });
 
-  it("is refused beyond the whole, or of a dimension that is not there", () => {
+  it("is refused if more than the whole, or of an unknown capacity, is requested", () => {
     expect(taken(undefined, "41Gi")).toBe("it has less memory");
     const device = { name: "gpu", allowMultipleAllocations: true };
     expect(consumedBy(device, "d", requestedOf({ memory: "1" }))).toBe("it has no capacity memory");
   });
 
-  it("goes by full names as well", () => {
+  it("accepts capacity names with the driver's domain", () => {
     const device = {
       name: "gpu",
       allowMultipleAllocations: true,
@@ -58,13 +58,13 @@ describe("a share of a device", () => {
     );
   });
 
-  it("filters devices that are not shared by what they have", () => {
+  it("is checked against the whole capacity if the device is not shared", () => {
     const device = { name: "gpu", capacity: { memory: { value: "40Gi" } } };
     expect(consumedBy(device, "d", requestedOf({ memory: "40Gi" }))).toEqual(new Map());
     expect(consumedBy(device, "d", requestedOf({ memory: "41Gi" }))).toBe("it has less memory");
   });
 
-  it("fits beside what others use", () => {
+  it("fits beside what other claims consume", () => {
     const whole = new Map([["m", 10n]]);
     expect(shortDimension(whole, [new Map([["m", 6n]]), undefined], new Map([["m", 4n]]))).toBe(
       undefined,

@@ -7,8 +7,8 @@ const at = (generation: number, resourceSliceCount = 1) => ({
   pool: { name: "p", generation, resourceSliceCount },
 });
 
-describe("pools", () => {
-  it("are of their highest generation only", () => {
+describe("device pools", () => {
+  it("use only the slices of their highest generation", () => {
     const { pools, shared } = read(
       slice("p", gpus(3), { ...at(1), slice: "old" }),
       slice("p", gpus(1), { ...at(2), slice: "new" }),
@@ -17,14 +17,14 @@ describe("pools", () => {
     expect(shared.map(nameOf)).toEqual([`${DRIVER}/p/gpu-0`]);
   });
 
-  it("are incomplete while slices are missing", () => {
+  it("are incomplete while ResourceSlices are missing", () => {
     const one = { ...at(1, 2), slice: "a" };
     expect(read(slice("p", gpus(1), one)).pools[0]?.isComplete).toBe(false);
     const other = slice("p", [{ name: "x" }], { ...at(1, 2), slice: "b" });
     expect(read(slice("p", gpus(1), one), other).pools[0]?.isComplete).toBe(true);
   });
 
-  it("have a problem where a counter or a set is wrong", () => {
+  it("have a problem if a counter or a counter set is missing or repeated", () => {
     const counters = { memory: { value: "8" } };
     const consumesCounters = [{ counterSet: "s", counters: { cores: { value: "1" } } }];
     const device = gpus(1, () => ({ consumesCounters }));
@@ -36,7 +36,7 @@ describe("pools", () => {
     expect(problem(["t", "t"])).toBe("names counter set t twice");
   });
 
-  it("are a node's where they are published for it, and everybody's elsewhere", () => {
+  it("belong to a node by nodeName, and are shared with a nodeSelector", () => {
     const nodeSelector = {
       nodeSelectorTerms: [{ matchExpressions: [{ key: "zone", operator: "In", values: ["a"] }] }],
     };
@@ -59,7 +59,7 @@ describe("pools", () => {
 });
 
 describe("kinds of instance types", () => {
-  it("are one for equal devices, whatever their pools are called", () => {
+  it("gives equal devices the same kind, whatever their pools are called", () => {
     const kinds = new DeviceKinds(new Contents());
     const one = kinds.of(templates(gpus(2), { pool: "gpus-a" }));
     expect(kinds.of(templates(gpus(2), { pool: "gpus-b" })).kind).toBe(one.kind);
@@ -67,7 +67,7 @@ describe("kinds of instance types", () => {
     expect(kinds.of(undefined)).toEqual({ kind: 0, devices: [] });
   });
 
-  it("join bindings of one attribute that share a device", () => {
+  it("joins bindings of one attribute that share a device", () => {
     const named = (...numbers: readonly number[]) =>
       numbers.map((n) => ({ driver: DRIVER, pool: "gpus", device: `gpu-${n}` }));
     const bindings = [named(0, 1), named(2, 3), named(1, 2)].map((devices) => ({
@@ -81,8 +81,8 @@ describe("kinds of instance types", () => {
   });
 });
 
-describe("what drivers have published for a node", () => {
-  it("counts once one pool is complete, by the node's name or its owner", () => {
+describe("publishedDrivers", () => {
+  it("contains drivers with a complete pool for the node, by nodeName or owner", () => {
     const count = { pool: { name: "p", generation: 1, resourceSliceCount: 2 }, nodeName: "n1" };
     expect(publishedDrivers([slice("p", [], { ...count, slice: "a" })], "n1").size).toBe(0);
     expect([...publishedDrivers([slice("p", [], { nodeName: "n1" })], "n1")]).toEqual([DRIVER]);

@@ -38,8 +38,8 @@ function fresh(command: string) {
   return { ...claim, metadata: { ...claim.metadata, annotations, creationTimestamp } };
 }
 
-describe("a node that came in the place of another", () => {
-  it("awaits its pods while these are there, for an hour at the most", () => {
+describe("a node that replaces another", () => {
+  it("awaits the pods of the old node, for an hour at most", () => {
     const awaiting = awaitedPodsOn([old()]);
     const hour = 60 * 60_000;
     expect(awaiting(fresh("c-1"), NOW)).toEqual({ nodeName: "old", untilMs: NOW + hour });
@@ -48,7 +48,7 @@ describe("a node that came in the place of another", () => {
     expect(awaiting(nodeClaim({ name: "other" }), NOW)).toBeUndefined();
   });
 
-  it("awaits nobody of a node that has none left, or stays", () => {
+  it("awaits no pods if the old node has none left, or is not being deleted", () => {
     expect(awaitedPodsOn([old({ pods: 0 })])(fresh("c-1"), NOW)).toBeUndefined();
     expect(awaitedPodsOn([old({ deleting: false })])(fresh("c-1"), NOW)).toBeUndefined();
   });

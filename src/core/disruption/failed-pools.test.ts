@@ -35,7 +35,7 @@ describe("the back-off of a pool whose replacements fail", () => {
     expect(backoffOn(pool, NOW + 60 * MINUTE)).toBeUndefined();
   });
 
-  it("is written on the pool beside other annotations, and taken off again", () => {
+  it("is stored as an annotation of the NodePool beside others, and can be removed", () => {
     const wait = backoffAfter(2, NOW);
     const pool = withBackoff(bare, wait);
     expect(pool.metadata.annotations).toMatchObject(bare.metadata.annotations);
@@ -47,7 +47,7 @@ describe("the back-off of a pool whose replacements fail", () => {
     expect(backoffOn(bare, NOW)).toBeUndefined();
   });
 
-  it("is none if the annotation cannot be read, and never longer than one that begins now", () => {
+  it("is ignored if the annotation is invalid, and never longer than a new one", () => {
     const until = new Date(NOW + 60 * MINUTE).toISOString();
     const read = (failures: unknown, end: unknown = until) =>
       backoffOn(saying(JSON.stringify({ failures, until: end })), NOW);

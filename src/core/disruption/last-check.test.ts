@@ -19,20 +19,20 @@ const command = planned(drifted("old", ["1"]), other);
 const looked = (candidates: readonly Candidate[], options?: RoundOptions) =>
   lastCheck(command, drift, roundOf(candidates, options));
 
-describe("a command that is about to start", () => {
-  it("starts when its node has the pods that the plan knows of, or fewer", () => {
+describe("the last check of a command", () => {
+  it("passes if its node has the planned pods or fewer", () => {
     expect(command.targets).toEqual(["other"]);
     expect(looked([drifted("old", ["1"]), other])).toBe(command);
     expect(looked([drifted("old", []), other])).toBe(command);
   });
 
-  it("does not when its node is gone, no longer concerned, or has got a pod since", () => {
+  it("fails if its node is gone, no longer drifted, or has a new pod", () => {
     expect(looked([other])).toBe("churn");
     expect(looked([candidate("old", { conditions: {}, pods: ["1"] }), other])).toBe("churn");
     expect(looked([drifted("old", ["1", "500m"]), other])).toBe("churn");
   });
 
-  it("does not when budgets have been spent, or its pool's replacements fail", () => {
+  it("fails if budgets are used up, or replacements of its pool fail", () => {
     expect(looked([drifted("old", ["1"]), other], { allowed: 0 })).toBe("budget");
     const bought = planned(drifted("old", ["1"]));
     expect(bought.replacements).toHaveLength(1);
@@ -41,7 +41,7 @@ describe("a command that is about to start", () => {
     expect(lastCheck(bought, drift, now)).toBe("scheduling");
   });
 
-  it("does not when a node that was to take its pods is gone or leaving", () => {
+  it("fails if a target node is gone or being deleted", () => {
     expect(looked([drifted("old", ["1"])])).toBe("scheduling");
     const leaving = nodeView({ node: { name: "other" }, claim: other.claim, deleting: true });
     expect(looked([drifted("old", ["1"])], { scheduling: { nodes: [leaving] } })).toBe(
@@ -51,7 +51,7 @@ describe("a command that is about to start", () => {
     expect(looked([drifted("old", ["1"])], { scheduling: { nodes: [there] } })).toBe(command);
   });
 
-  it("does not when it goes before another comes, and its static pool lacks a node by now", () => {
+  it("fails if it terminates first and another node of the static pool is missing by now", () => {
     const full = { replicas: 2, limits: { nodes: 2 } };
     const own = (name: string, Drifted?: number) =>
       candidate(name, { pool: full, conditions: Drifted === undefined ? {} : { Drifted } });
@@ -69,7 +69,7 @@ describe("a command that is about to start", () => {
     expect(beside({ ...stays.node, initialized: false })).toBe("scheduling");
   });
 
-  it("takes of empty nodes those that still are, as many as budgets allow", () => {
+  it("keeps the nodes that are still empty, as many as budgets allow", () => {
     const both = planned(drifted("a", []), drifted("b", []));
     const names = (now: Command | string) =>
       typeof now === "string" ? now : now.candidates.map(({ node }) => node.name);

@@ -50,13 +50,13 @@ const overlap = (...nodes: readonly Options[]) =>
   (payback(nodes.map(node), 50)?.overlapMs ?? 0) / MINUTE;
 
 describe("old and new nodes run side by side", () => {
-  it("for as long as the slowest node took to start: three minutes if none is known", () => {
+  it("for as long as the slowest node took to start, or three minutes if none is known", () => {
     expect([overlap({ boot: 5 }), overlap({ boot: 5 }, { boot: 7 })]).toEqual([5, 7]);
     expect([overlap({}), overlap({ boot: 0 }), overlap({ boot: 16 })]).toEqual([3, 3, 3]);
     expect(overlap({ boot: 15 })).toBe(15);
   });
 
-  it("and for the longest drain: of its pods, or what the node allows", () => {
+  it("and for the longest drain, by pod grace period or terminationGracePeriod", () => {
     expect(overlap({ boot: 5, graces: [60, 120] })).toBe(7);
     expect(overlap({ boot: 5, graces: [null] })).toBe(5.5);
     expect(overlap({ boot: 5, graces: [600], most: "2m" })).toBe(7);
@@ -64,13 +64,13 @@ describe("old and new nodes run side by side", () => {
   });
 });
 
-describe("a command has earned what that costs", () => {
-  it("after the price of the new nodes for that time, by what is saved an hour", () => {
+describe("the payback time of a command", () => {
+  it("is the cost of the new nodes in the overlap, divided by the saving per hour", () => {
     expect(payback([node({ boot: 6 })], 50)?.earnedMs).toBe(6 * MINUTE);
     expect(payback([node({ boot: 6 }), node({ boot: 6 })], 80, 70)?.earnedMs).toBe(18 * MINUTE);
   });
 
-  it("never if it saves nothing, and at once without a replacement", () => {
+  it("is infinite without a saving, and undefined without a replacement", () => {
     expect(payback([node()], 100)?.earnedMs).toBe(Number.POSITIVE_INFINITY);
     expect(payback([node()])).toBeUndefined();
   });

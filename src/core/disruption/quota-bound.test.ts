@@ -52,14 +52,14 @@ function granted(commands: readonly Command[], units: number, pending: readonly 
 }
 
 describe("nodes of a static pool", () => {
-  it("are as many as a quota has room for, and the plan says why no more", () => {
+  it("are as many as the quota leaves room for, and the plan names the quota", () => {
     const { newClaims, lacks } = staticNodes(5, 11);
     expect([newClaims.length, lacks]).toEqual([2, FULL]);
     const all = staticNodes(5, 20);
     expect([all.newClaims.length, all.lacks]).toEqual([5, undefined]);
   });
 
-  it("that drifted are replaced as far as a quota has room, and the others say why they stay", () => {
+  it("are replaced for drift up to the quota, and the others say why they stay", () => {
     const conditions = [
       { type: "Drifted", status: "True" as const, lastTransitionTime: "2026-01-01T00:00:00Z" },
     ];
@@ -77,17 +77,17 @@ describe("nodes of a static pool", () => {
 });
 
 describe("replacements of a round", () => {
-  it("begin as far as a quota has room for all nodes of a command", () => {
+  it("start if the quota has room for all nodes of a command", () => {
     const commands = [command("a", 1), command("b", 2), command("c", 1)];
     expect(granted(commands, 11)).toEqual({ begun: ["a", "c"], waits: [["b", FULL]] });
     expect(granted(commands, 16)).toEqual({ begun: ["a", "b", "c"], waits: [] });
   });
 
-  it("leave the room that a command needs which waits for its validation", () => {
+  it("keep room for a command that waits for its validation", () => {
     expect(granted([command("a", 1)], 7, [command("p", 1)]).waits).toEqual([["a", FULL]]);
   });
 
-  it("never hold back a command without a new node", () => {
+  it("are not needed by a command without new nodes, which always starts", () => {
     expect(granted([command("a", 0)], 0)).toEqual({ begun: ["a"], waits: [] });
   });
 });

@@ -20,13 +20,13 @@ function planned(cpu: number, pods = 3) {
   return planBatch(schedulingInput({ pods: batch, pools }), DEFAULT_PLANNER);
 }
 
-it("is what the same pods would cost less if the NodePool had no limits", () => {
+it("is what the plan would cost less without the NodePool's limits", () => {
   const { newClaims, limitCost } = planned(6);
   expect(newClaims.map(({ cheapest }) => cheapest.instanceType)).toEqual(Array(3).fill("small"));
   expect(limitCost).toEqual({ poolIds: [newClaims[0]?.pool.id], microUsdPerHour: 100_000 });
 });
 
-it("is nothing where limits have room, or keep pods out", () => {
+it("is undefined if limits leave room, or keep pods pending", () => {
   expect(planned(8).limitCost).toBeUndefined();
   expect(planned(100).limitCost).toBeUndefined();
   const short = planned(4);
@@ -34,7 +34,7 @@ it("is nothing where limits have room, or keep pods out", () => {
   expect(short.limitCost).toBeUndefined();
 });
 
-it("is nothing where other nodes within the limits cost as little", () => {
+it("is undefined if other nodes within the limits cost the same", () => {
   // Five small nodes cost 500_000. The greedy rules open one large node first, and their plan costs 650_000.
   const types = [
     instanceType({ name: "one", cpu: 1, offerings: [offering(100_000)] }),

@@ -34,7 +34,7 @@ function nodesFor(pods: readonly Pod[]) {
     .sort((a, b) => ((a.pods[0] ?? "") < (b.pods[0] ?? "") ? -1 : 1));
 }
 
-describe("pods that ask for a node that ends", () => {
+describe("pods with the max-run-duration annotation", () => {
   const MIXED = [
     lasting("a", "2h"),
     lasting("b"),
@@ -43,7 +43,7 @@ describe("pods that ask for a node that ends", () => {
     lasting("e", "30m"),
   ];
 
-  it("share new nodes with pods that ask for the same, however it is written", () => {
+  it("share new nodes only with pods of the same duration", () => {
     expect(nodesFor(MIXED)).toEqual([
       { pods: ["a", "c"], minutes: 120 },
       { pods: ["b", "d"], minutes: undefined },
@@ -51,7 +51,7 @@ describe("pods that ask for a node that ends", () => {
     ]);
   });
 
-  it("are kept apart by every plan of the planner, too", () => {
+  it("are separated by duration in every plan of the planner", () => {
     const many = ["2h", undefined, "30m"].flatMap((duration, kind) =>
       Array.from({ length: 20 }, (_, at) => lasting(`p-${kind}-${at}`, duration)),
     );
@@ -77,7 +77,7 @@ describe("pods that ask for a node that ends", () => {
   });
 
   it.each(["soon", "0", "-1h", "1ms", "9m59s", "2562048h"])(
-    "are not planned while no node can live by it: %s",
+    "are refused if the duration is invalid: %s",
     (text) => {
       const [refused] = solve(input([lasting("a", text)])).unschedulable;
       expect(refused?.message).toBe(

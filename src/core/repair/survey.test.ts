@@ -54,7 +54,7 @@ const causesOf = (views: readonly NodeView[]) =>
   );
 
 describe("survey", () => {
-  it("names the image, type or zone that broken nodes share and whole ones do not", () => {
+  it("names the image, type or zone that unhealthy nodes share and healthy ones do not", () => {
     const well = nodes(20, false, {});
     expect(causesOf([...well, ...nodes(3, true, { image: "ami-2" })])).toEqual([
       "image ami-2: 3 of 3",
@@ -66,7 +66,7 @@ describe("survey", () => {
     expect(causesOf([...well, ...zone])).toEqual(["zone b: 5 of 7"]);
   });
 
-  it("names none for two nodes, for half of a group, for all nodes alike, or where others break as well", () => {
+  it("names no cause for too few nodes, for half of a group, or if other nodes fail as well", () => {
     const well = nodes(20, false, {});
     const other = { image: "ami-2" };
     expect(causesOf([...well, ...nodes(2, true, other)])).toEqual([]);
@@ -76,7 +76,7 @@ describe("survey", () => {
     expect(causesOf([...everywhere, ...nodes(3, true, other)])).toEqual([]);
   });
 
-  it("stops the nodes of the cause and of a pool with too many, and says both", () => {
+  it("blocks nodes of the cause and of a pool with too many unhealthy nodes, and names both", () => {
     const [sick = nodes(0, true, {})[0] as NodeView, ...more] = nodes(3, true, { image: "ami-2" });
     const apart = nodes(1, true, { pool: "q" })[0] as NodeView;
     const views = [sick, ...more, apart, ...nodes(7, false, {}), ...nodes(9, false, { pool: "q" })];

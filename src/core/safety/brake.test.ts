@@ -3,10 +3,10 @@ import { Brake, brakeLimitProblem, HOLD_MS, parseBrakeLimit } from "./brake.ts";
 
 const MINUTE_MS = 60_000;
 
-describe("the brake on ends that nobody asked for", () => {
+describe("the safety brake", () => {
   const limit = { nodes: 5, percent: 10 };
 
-  it("lets the greater of a count and a share end within ten minutes, and none more for an hour", () => {
+  it("allows the larger of a count and a share in ten minutes, then nothing for an hour", () => {
     for (const [fleet, most] of [
       [1, 5],
       [50, 5],
@@ -24,12 +24,12 @@ describe("the brake on ends that nobody asked for", () => {
     }
   });
 
-  it("never comes on for ends that are spread over time", () => {
+  it("stays off if terminations are spread over time", () => {
     const brake = new Brake(limit);
     for (let n = 0; n < 100; n++) expect(brake.take(`n${n}`, n * 2 * MINUTE_MS, 10)).toBe(true);
   });
 
-  it("is released by a person, tells who listens, and takes over from another process", () => {
+  it("can be released by a person, notifies listeners, and resumes from another process", () => {
     const brake = new Brake({ nodes: 0, percent: 0 });
     let changes = 0;
     const stop = brake.listen(() => changes++);
@@ -44,13 +44,13 @@ describe("the brake on ends that nobody asked for", () => {
     expect(changes).toBe(4);
   });
 
-  it("counts an end once that is tried again", () => {
+  it("counts a termination once that is tried again", () => {
     const brake = new Brake({ nodes: 2, percent: 0 });
     expect([1, 2, 3].map((atMs) => brake.take("a", atMs, 1))).toEqual([true, true, true]);
     expect(["b", "c"].map((name) => brake.take(name, 4, 1))).toEqual([true, false]);
   });
 
-  it("continues with the counts of another process, as long as they are valid", () => {
+  it("continues with valid counts of another process", () => {
     const brake = new Brake({ nodes: 3, percent: 0 });
     brake.recall([-9 * MINUTE_MS, -2 * MINUTE_MS]);
     expect(brake.counted(0)).toEqual([-9 * MINUTE_MS, -2 * MINUTE_MS]);
@@ -59,7 +59,7 @@ describe("the brake on ends that nobody asked for", () => {
     expect(["b", "c"].map((name) => brake.take(name, MINUTE_MS, 1))).toEqual([true, false]);
   });
 
-  it("reads its limit", () => {
+  it("parses its limit, and rejects invalid limits", () => {
     expect(parseBrakeLimit("5,10%")).toEqual({ nodes: 5, percent: 10 });
     expect(parseBrakeLimit("0")).toEqual({ nodes: 0, percent: 0 });
     expect(parseBrakeLimit(" 20% ")).toEqual({ nodes: 0, percent: 20 });

@@ -18,18 +18,18 @@ const code = (...args: Parameters<typeof judge>) => {
   return verdict.go ? "go" : verdict.doubt.code;
 };
 
-describe("the judge of acts that cannot be taken back", () => {
+describe("the judge of irreversible actions", () => {
   it.each(Object.entries({ ...CLAIM_ACTS, ...INSTANCE_ACTS }))("lets %s go on proof", (_, act) => {
     expect(code(act, SOUND, brake())).toBe("go");
   });
 
-  it("holds every act while a view that it rests on is not current", () => {
+  it("holds every action while a view that it depends on is stale", () => {
     expect(code(CLAIM_ACTS.expired, { ...SOUND, staleViews: ["pools"] }, brake())).toBe(
       "staleView",
     );
   });
 
-  it("holds what follows from the time of day while the clocks disagree, either way", () => {
+  it("holds actions that depend on the time of day while clocks disagree", () => {
     for (const clockSkewMs of [301_000, -301_000]) {
       expect(code(CLAIM_ACTS.expired, { ...SOUND, clockSkewMs }, brake())).toBe("clock");
       expect(code(CLAIM_ACTS.disrupted, { ...SOUND, clockSkewMs }, brake())).toBe("go");
@@ -37,7 +37,7 @@ describe("the judge of acts that cannot be taken back", () => {
     expect(code(CLAIM_ACTS.expired, { ...SOUND, clockSkewMs: undefined }, brake())).toBe("go");
   });
 
-  it("brakes what nobody asked for, unless the cloud itself names the end", () => {
+  it("applies the brake to unrequested terminations, unless the cloud proves the instance gone", () => {
     const one = brake();
     expect(code(CLAIM_ACTS.instanceGone, SOUND, one)).toBe("go");
     // The Node belongs to an instance that is counted already, so it may be deleted.
@@ -49,13 +49,13 @@ describe("the judge of acts that cannot be taken back", () => {
     expect(code(CLAIM_ACTS.staticScaleDown, SOUND, one)).toBe("go");
   });
 
-  it("says of how many nodes only where there are more of them than may end", () => {
+  it("names the number of nodes only if it is larger than the limit", () => {
     expect(brakeMessage(5, 0)).toMatch(/^More than 5 nodes would end/);
     expect(brakeMessage(5, 5)).toMatch(/^More than 5 nodes would end/);
     expect(brakeMessage(6, 60)).toMatch(/^More than 6 of 60 nodes would end/);
   });
 
-  it("brakes only acts that nobody asked for", () => {
+  it("applies the brake only to actions that nobody requested", () => {
     const acts = [...Object.values({ ...CLAIM_ACTS, ...INSTANCE_ACTS }), ...PROVIDER_ACTS];
     for (const act of acts) if (act.braked) expect(act.askedBy).toBe("nobody");
   });

@@ -11,7 +11,7 @@ function marks(members: Iterable<number>): Marks {
 describe("marks", () => {
   const members = fc.uniqueArray(fc.integer({ min: 0, max: 300 }));
 
-  it("walk those that are in none of the others, ascending", () => {
+  it("visit members that are in none of the other sets, in ascending order", () => {
     fc.assert(
       fc.property(members, members, members, members, (all, gone, dead, excluded) => {
         const walked = marks(all);
@@ -29,7 +29,7 @@ describe("marks", () => {
     );
   });
 
-  it("know the first that none of several has", () => {
+  it("find the first index that is in none of several sets", () => {
     const start = fc.integer({ min: 0, max: 200 });
     fc.assert(
       fc.property(members, members, members, start, (own, other, third, from) => {
@@ -41,7 +41,7 @@ describe("marks", () => {
     );
   });
 
-  it("skip indices that are set in one of the other marks, also after those change", () => {
+  it("skip indices of other sets, also after those have changed", () => {
     const walked = marks(Array.from({ length: 200 }, (_, index) => index));
     const dead = marks(Array.from({ length: 130 }, (_, index) => index));
     expect(walked.nextOutside([dead], 0)).toBe(130);
@@ -67,7 +67,7 @@ describe("bits", () => {
     return bits;
   };
 
-  it("are as many as there are, and the lowest that others lack is the first of those", () => {
+  it("count and list their members, and find the first one that another set lacks", () => {
     fc.assert(
       fc.property(members, members, (some, others) => {
         const [bits, without] = [bitsOf(some), bitsOf(others)];

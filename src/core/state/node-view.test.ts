@@ -23,7 +23,7 @@ describe("a node that is not initialized", () => {
   const joined = (labels: Record<string, string>, reported: Record<string, string> = {}) =>
     view({ node: node({ labels, capacity: { cpu: "4", ...reported } }), claim });
 
-  it("has what its claim expects until the Node reports it, and what the Node reports above all", () => {
+  it("has the claim's capacity of a resource until the Node reports it", () => {
     for (const field of ["capacity", "allocatable", "available"] as const) {
       expect(joined(REGISTERED)[field]).toMatchObject({ cpu: 4_000, [GPU]: 2 });
       expect(joined(REGISTERED, { [GPU]: "0" })[field]).toMatchObject({ [GPU]: 2 });
@@ -41,7 +41,7 @@ describe("a node that is not registered", () => {
   const joined = (labels: Record<string, string>) =>
     view({ node: node({ labels: { ...labels, "x/team": "red" }, taints: theirs }), claim });
 
-  it("has the labels and taints of its claim, and those of its Node from then on", () => {
+  it("has the labels and taints of its claim, and those of its Node once registered", () => {
     expect(joined({})).toMatchObject({ registered: false, taints: ours });
     expect(joined({}).labels["x/team"]).toBe("blue");
     expect(joined(REGISTERED)).toMatchObject({ registered: true, taints: theirs });
@@ -52,7 +52,7 @@ describe("a node that is not registered", () => {
 describe("a node that is cordoned", () => {
   const cordon = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" as const };
 
-  it("is tainted, once, whether or not somebody has tainted it by now", () => {
+  it("has the unschedulable taint once, whether or not the Node has it already", () => {
     expect(view({ node: node() }).taints).toEqual([]);
     expect(view({ node: node({ unschedulable: true }) }).taints).toEqual([cordon]);
     const tainted = node({ unschedulable: true, taints: [cordon] });
@@ -60,14 +60,14 @@ describe("a node that is cordoned", () => {
   });
 });
 
-describe("a node is leaving", () => {
+describe("a node counts as being deleted", () => {
   const deletionTimestamp = "2026-01-01T00:00:00Z";
   const isLeaving = (facts: Partial<NodeFacts>) =>
     view({ node: node(), claim: nodeClaim(), ...facts }).deleting;
   const condition = (type: string, status: "True" | "False") =>
     nodeClaim({ status: { conditions: [{ type, status, lastTransitionTime: "" }] } });
 
-  it("when it, its claim or its instance is, or a command says so", () => {
+  it("if it, its claim or its instance is being deleted, or it has a deletion mark", () => {
     const there = node();
     expect(isLeaving({})).toBe(false);
     expect(isLeaving({ marked: true })).toBe(true);

@@ -17,8 +17,8 @@ const range = (name: string, cpu: string, namespace = "default"): LimitRange => 
 const cpuOf = (admission: PodAdmission, one: PodSpec, namespace = "default") =>
   admission.completed(namespace, one).containers[0]?.resources?.requests?.["cpu"];
 
-describe("a pod that is not created yet", () => {
-  it("requests what it limits, where it says nothing else", () => {
+describe("a pod completed as by admission", () => {
+  it("requests its limits if it has no requests", () => {
     const admission = new PodAdmission();
     const limits = { cpu: "2", memory: "1Gi" };
     const both = admission.completed("default", spec({ limits, requests: { cpu: "1" } }));
@@ -30,7 +30,7 @@ describe("a pod that is not created yet", () => {
     expect(admission.completed("default", plain)).toBe(plain);
   });
 
-  it("gets the defaults of its namespace, until the LimitRange is deleted", () => {
+  it("gets the defaults of its namespace's LimitRange, until that is deleted", () => {
     const admission = new PodAdmission();
     admission.updateLimitRange(range("a", "250m"));
     expect(cpuOf(admission, spec({}))).toBe("250m");
@@ -43,7 +43,7 @@ describe("a pod that is not created yet", () => {
     expect(cpuOf(admission, spec({}))).toBe("700m");
   });
 
-  it("gets the overhead of a RuntimeClass that is known", () => {
+  it("gets the overhead of a known RuntimeClass", () => {
     const admission = new PodAdmission();
     const overhead = { podFixed: { cpu: "100m" } };
     const wanted = spec({}, { runtimeClassName: "kata" });
@@ -55,8 +55,8 @@ describe("a pod that is not created yet", () => {
   });
 });
 
-describe("the revision of admission", () => {
-  it("rises with each change, and not for what changes nothing", () => {
+describe("the revision of PodAdmission", () => {
+  it("rises with each change, but not for a call that changes nothing", () => {
     const admission = new PodAdmission();
     const revisions = [
       () => admission.updateLimitRange(range("a", "1")),

@@ -19,8 +19,8 @@ const poolId = pool.id;
 const limit = (resource: string, from: number, to: number) =>
   ({ on: "pool", poolId, change: "limit", resource, from, to }) as const;
 
-describe("ways to raise limits", () => {
-  it("are as high as nodes come to, as they may count, and beyond all plans", () => {
+describe("limitWays", () => {
+  it("raises limits to what planned nodes need, to their largest types, and beyond all plans", () => {
     const [memory, nodes] = [limit("memory", GI, 2 * GI), limit("nodes", 1, 2)];
     const far = [
       limit("cpu", 10_000, 82_000),
@@ -38,14 +38,14 @@ describe("ways to raise limits", () => {
     ]);
   });
 
-  it("leave alone what cannot bind", () => {
+  it("omits limits that have enough room", () => {
     const ample = { ...pool, limits: { cpu: 82_000, nodes: 5 } };
     expect(limitWays({ ...counted, pool: ample }, claims)).toEqual([]);
   });
 });
 
-describe("limits that were raised beyond all plans", () => {
-  it("are tried as high as nodes came to, and as so many may count", () => {
+describe("fittedLimits", () => {
+  it("lowers limits beyond all plans to what planned nodes need or may count", () => {
     const drop = { on: "pod", change: "dropKey", key: "team" } as const;
     const edits = [limit("cpu", 10_000, 82_000), drop];
     expect(fittedLimits(edits, () => counted, claims)).toEqual([

@@ -34,8 +34,8 @@ function choose(candidates: readonly Candidate[], options: Parameters<typeof rou
   return atOnce(chooseNodes(group, input)).candidates.map(({ node }) => node.name);
 }
 
-describe("nodes to pack again", () => {
-  it("are those with most to gain, ties by name, except those that a guard holds", () => {
+describe("the nodes chosen for repack", () => {
+  it("are those with the largest saving, by name among equals, without protected ones", () => {
     const isGuarded = (index: number) => index % 3 !== 0;
     expect(choose(nodes(12, isGuarded))).toEqual([
       "n-0010",
@@ -46,7 +46,7 @@ describe("nodes to pack again", () => {
     ]);
   });
 
-  it("have no more pods together than one command may move, unless the first alone has more", () => {
+  it("have at most the pods that one command may move, unless the first alone has more", () => {
     const types = [instanceType({ name: "large", cpu: 64, pods: 10_000 })];
     const crowded = (name: string, pods: number, milli: number) =>
       candidate(name, { types, type: "large", pods: new Array<string>(pods).fill(`${milli}m`) });
@@ -56,7 +56,7 @@ describe("nodes to pack again", () => {
     expect(choose(both, { types })).toEqual(["a", "full"]);
   });
 
-  it("are not looked at all again for each that a guard holds", () => {
+  it("are chosen without reading all nodes again for each protected node", () => {
     let looks = 0;
     const counted = nodes(400, () => true).map((one) => ({
       ...one,

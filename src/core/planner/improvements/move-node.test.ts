@@ -54,14 +54,14 @@ const nodesOf = ({ newClaims }: SchedulingResult) =>
 
 const OTHERS = { labelSelector: { matchLabels: { app: "other" } } };
 
-it("puts a node where the machine that all of its pods need costs least (seed 7991844)", () => {
+it("moves a node to the zone in which a type for all of its pods is cheapest (seed 7991844)", () => {
   const { plan, better } = batchOf(1, OTHERS);
   expect(nodesOf(plan)).toEqual(["large-b web-0 z-0"]);
   expect(nodesOf(better)).toEqual(["large-c web-0 z-0"]);
   expect(better.unschedulable).toEqual([]);
 });
 
-it("leaves nodes in their zones where a spread keeps them there, be it only a wish", () => {
+it("keeps nodes in their zones if the pods have a topology spread, even ScheduleAnyway", () => {
   const hard = batchOf(2, {});
   expect(nodesOf(hard.plan).toSorted()).toEqual(["large-b web-0 z-0", "large-c web-1 z-1"]);
   expect(hard.better).toBe(hard.plan);
@@ -70,7 +70,7 @@ it("leaves nodes in their zones where a spread keeps them there, be it only a wi
   expect(soft.better).toBe(soft.plan);
 });
 
-it("moves no node to where others may take its pods' room, even if these could not have theirs", () => {
+it("does not move a node to a zone in which other pods could take the room of its pods", () => {
   const arch = "kubernetes.io/arch";
   const arm = { memoryGi: 8, zones: ["zone-c"], arch: "arm64", priceMicroUsd: 90_000 };
   const types = [...TYPES, instanceType({ name: "arm-c", ...arm })];
@@ -82,7 +82,7 @@ it("moves no node to where others may take its pods' room, even if these could n
   expect(better).toBe(plan);
 });
 
-it("moves no node of pods on a burstable type, nor in vain", () => {
+it("does not move a node of a burstable type, or without a saving", () => {
   const burstable = TYPES.map((type) => ({ ...type, baseline: { cpu: 4_000 } }));
   const onCredits = batchOf(1, OTHERS, burstable);
   expect(onCredits.better).toBe(onCredits.plan);

@@ -27,8 +27,8 @@ function bestCorner(
   return best;
 }
 
-describe("a linear program", () => {
-  it("is solved to its best corner, within every limit", () => {
+describe("maximise", () => {
+  it("finds the best corner within all limits", () => {
     const random = new Random("simplex");
     for (let round = 0; round < 80; round++) {
       const numbers = (count: number) => Array.from({ length: count }, () => random.int(6));
@@ -47,7 +47,7 @@ describe("a linear program", () => {
     }
   });
 
-  it("has no solution without a bound, or with too few steps", () => {
+  it("is undefined for an unbounded program, or with too few steps", () => {
     expect(maximise([1, 0], [[0, 1]], [1])).toBeUndefined();
     expect(
       maximise(
@@ -74,7 +74,7 @@ describe("a linear program", () => {
     expect(maximise([-1, 0], [[0, 1]], [1])).toEqual([0, 0]);
   });
 
-  it("ends by Bland's rule where the steepest column goes in circles", () => {
+  it("ends by Bland's rule where the steepest column would cycle", () => {
     // Beale's example, in which the simplex method may cycle: every step changes the objective by zero.
     const rows = [
       [0.25, -8, -1, 9],

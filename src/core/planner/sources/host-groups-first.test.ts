@@ -43,7 +43,7 @@ function plansFor(others: readonly Pod[], nodes: readonly ReturnType<typeof node
   return { byRules: solve(one), planned: planBatch(one, DEFAULT_PLANNER), input: one };
 }
 
-it("keeps room on a host for all who must share it, where other pods would take it", () => {
+it("keeps room on one host for all pods that must share it, before other pods take it", () => {
   const { byRules, planned, input } = plansFor([pod({ name: "between", cpu: "1500m" })]);
   expect(byRules.unschedulable.length).toBeGreaterThan(0);
   expect(planned.unschedulable).toEqual([]);
@@ -52,7 +52,7 @@ it("keeps room on a host for all who must share it, where other pods would take 
   expect(planBatch(input, GREEDY_PLANNER)).toEqual(byRules);
 });
 
-it("also in large batches, which cost no more by that", () => {
+it("does so also in large batches, at no extra cost", () => {
   const alone = plansFor([]);
   const many = Array.from({ length: 600 }, (_, at) => pod({ name: `p-${at}`, cpu: "1100m" }));
   const large = plansFor(many);
@@ -63,14 +63,14 @@ it("also in large batches, which cost no more by that", () => {
   );
 });
 
-it("lets the rules alone take no host on which there is room for some of them only", () => {
+it("matches the greedy rules, which skip a host with room for only some of the pods", () => {
   const there = nodeView({ node: { name: "there", capacity: { cpu: "2500m" } } });
   const { byRules, planned } = plansFor([], [there]);
   expect(homes(byRules)).toEqual(Array(5).fill("new 0"));
   expect(homes(planned)).toEqual(Array(5).fill("new 0"));
 });
 
-it("leaves those who have no host anywhere as they were", () => {
+it("leaves pods pending that fit on no host together", () => {
   const wide = Array.from({ length: 9 }, (_, at) =>
     pod({ name: `wide-${at}`, labels, cpu: "500m", spec }),
   );

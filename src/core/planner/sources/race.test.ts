@@ -7,14 +7,14 @@ import { priceSoFar } from "./race.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
-describe("what a plan will cost at the least", () => {
+describe("the lower bound of a running plan's price", () => {
   const types = [2, 4, 8, 16].map((cpu) => instanceType({ cpu }));
   const pods = Array.from({ length: 400 }, (_, index) =>
     pod({ name: `p-${index}`, cpu: ["700m", "1500m", "3"][index % 3] as string }),
   );
   const batch = () => atOnce(prepare(schedulingInput({ pods, pools: [poolInput({}, types)] })));
 
-  it("grows as nodes fill, and is never more than it costs in the end", () => {
+  it("grows as nodes fill, and never exceeds the final price", () => {
     const one = batch();
     const seen: number[] = [];
     const plan = atOnce(
@@ -30,7 +30,7 @@ describe("what a plan will cost at the least", () => {
     expect(seen.at(-1)).toBeLessThanOrEqual(priceMicroUsd(plan));
   });
 
-  it("is asked about one plan alone, even if that is made once more with a zone foreseen", () => {
+  it("is asked for one plan only, even if the plan is repeated with a foreseen zone", () => {
     const terms = ["zone-a", "zone-b"].map((zone) => ({
       matchExpressions: [{ key: ZONE, operator: "In", values: [zone] }],
     }));
@@ -58,7 +58,7 @@ describe("what a plan will cost at the least", () => {
     expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   });
 
-  it("leaves no trace of a plan that was stopped", () => {
+  it("leaves no trace of a stopped plan", () => {
     const one = batch();
     expect(atOnce(planUntil(one, ({ size }) => size > 10))).toBeUndefined();
     const plan = atOnce(planUntil(one, () => false));

@@ -33,7 +33,7 @@ const pods = (more = {}) =>
 const nodesOf = ({ newClaims }: ReturnType<typeof solve>) =>
   newClaims.map(({ cheapest }) => cheapest.instanceType);
 
-it("does without the zone that is cheapest for the first pod where all together cost less elsewhere", () => {
+it("excludes the zone that is cheapest for the first pod if all pods cost less elsewhere", () => {
   const input = schedulingInput({ pods: pods(), pools: [poolInput({}, TYPES)] });
   expect(nodesOf(solve(input))).toEqual(Array(4).fill("small-b"));
   const planned = planBatch(input, DEFAULT_PLANNER);
@@ -42,7 +42,7 @@ it("does without the zone that is cheapest for the first pod where all together 
   expect(planned.unschedulable).toEqual([]);
 });
 
-it("leaves pods there that ask for it, and those of a pool that has no other", () => {
+it("keeps the zone for pods that select it, and for a pool without another zone", () => {
   const asks = { nodeSelector: { [ZONE]: "zone-b" } };
   const wanted = schedulingInput({ pods: pods(asks), pools: [poolInput({}, TYPES)] });
   expect(withoutRecord(planBatch(wanted, DEFAULT_PLANNER))).toEqual(solve(wanted));
@@ -50,7 +50,7 @@ it("leaves pods there that ask for it, and those of a pool that has no other", (
   expect(withoutRecord(planBatch(only, DEFAULT_PLANNER))).toEqual(solve(only));
 });
 
-it("keeps only those out of it that go by zones", () => {
+it("excludes the zone only for pods with rules over zones", () => {
   const huge = instanceType({
     name: "huge",
     cpu: 32,

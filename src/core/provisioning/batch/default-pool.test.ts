@@ -31,18 +31,18 @@ function planned(input: Partial<SchedulingInput>): Readonly<Record<string, reado
   return all;
 }
 
-describe("a namespace's default pool", () => {
+describe("the default pool of a namespace", () => {
   const ours = pod({ name: "ours", namespace: "team", cpu: "1" });
   const theirs = pod({ name: "theirs", namespace: "other", cpu: "1" });
 
-  it("takes the pods of the namespace, and no others", () => {
+  it("takes the pods of its namespace, and no others", () => {
     expect(planned({ pods: [ours, theirs], namespaces: [team("batch")] })).toEqual({
       cheap: ["theirs"],
       batch: ["ours"],
     });
   });
 
-  it("gives way to a pool that the pod names itself, in a selector or an affinity", () => {
+  it("gives way to a pool that the pod selects by node selector or node affinity", () => {
     const nodeSelectorTerms = [
       { matchExpressions: [{ key: NODEPOOL, operator: "In" as const, values: ["cheap"] }] },
     ];
@@ -61,7 +61,7 @@ describe("a namespace's default pool", () => {
     expect(planned({ pods: [ours], pools, namespaces })).toEqual({ old: ["ours"] });
   });
 
-  it("that is not there leaves its pods pending, and each pool says whose wish that is", () => {
+  it("keeps pods pending if it does not exist, and each pool's refusal names it", () => {
     const input = schedulingInput({ pools: POOLS, pods: [ours], namespaces: [team("gone")] });
     const [refused] = solve(input).unschedulable;
     expect(refused?.pools.map(({ why }) => why)).toEqual(
@@ -69,7 +69,7 @@ describe("a namespace's default pool", () => {
     );
   });
 
-  it("holds daemons nowhere: they run where their own DaemonSet says", () => {
+  it("does not apply to DaemonSet pods", () => {
     const daemon = pod({
       name: "agent",
       namespace: "team",

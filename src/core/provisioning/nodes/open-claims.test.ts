@@ -29,8 +29,8 @@ function opened(...sets: readonly number[]) {
   return { claims, add, asked };
 }
 
-describe("planned nodes are asked", () => {
-  it("in the order of opening, those with the fewest pods first", () => {
+describe("planned nodes are tried for a pod", () => {
+  it("with the fewest pods first, then in the order of opening", () => {
     const { add, asked } = opened(1, 1, 1);
     expect(asked()).toEqual([0, 1, 2]);
     add(0);
@@ -43,7 +43,7 @@ describe("planned nodes are asked", () => {
     expect(asked()).toEqual([0, 1, 2]);
   });
 
-  it("until one takes the pod", () => {
+  it("until one of them takes it", () => {
     const { claims, asked } = opened(1, 1, 1);
     expect(asked((id) => (id === 1 ? "take" : "pass"))).toEqual([0, 1]);
     expect(claims.find([], ({ id }) => (id === 1 ? "take" : "pass"))?.id).toBe(1);
@@ -51,7 +51,7 @@ describe("planned nodes are asked", () => {
     expect(new OpenClaims().find([], () => "take")).toBeUndefined();
   });
 
-  it("no more if a node with the same requirements says that none takes the pod", () => {
+  it("but not if a node with the same requirements has ruled them out", () => {
     const { add, asked } = opened(1, 2, 1, 2);
     const none = (id: number): Answer => (id === 0 ? "noneLikeIt" : "pass");
     expect(asked(none)).toEqual([0, 1, 3]);

@@ -4,7 +4,7 @@ import { Reservations } from "./reservations.ts";
 
 const LABEL = "karpenter.k8s.aws/capacity-reservation-id";
 
-describe("who may count on which reservation", () => {
+describe("Reservations", () => {
   const types = [
     { id: "cr-1", units: 1 },
     { id: "cr-2", units: 2 },
@@ -25,7 +25,7 @@ describe("who may count on which reservation", () => {
   );
   const both = ["cr-1", "cr-2"];
 
-  it("is given a unit of each reservation that a node takes, and no more than there are", () => {
+  it("gives each node one unit of a reservation, and no more units than there are", () => {
     const reservations = new Reservations(types);
     expect(reservations.holdable(both, [])).toEqual(both);
     reservations.exchange([], both);
@@ -37,7 +37,7 @@ describe("who may count on which reservation", () => {
     expect(() => reservations.exchange([], ["cr-1"])).toThrow("promised more often");
   });
 
-  it("is taken back what a node can no longer use, and only that", () => {
+  it("takes back only the units that a node can no longer use", () => {
     const reservations = new Reservations(types);
     reservations.exchange([], both);
     reservations.exchange(both, ["cr-2"]);
@@ -49,7 +49,7 @@ describe("who may count on which reservation", () => {
     expect(reservations.holdable(both, [])).toEqual(both);
   });
 
-  it("leaves the one it was copied from as it was", () => {
+  it("does not change when its copy changes", () => {
     const reservations = new Reservations(types);
     reservations.copy().exchange([], both);
     expect(reservations.holdable(both, [])).toEqual(both);

@@ -31,20 +31,20 @@ function launched(cpu: string, ...types: readonly ReturnType<typeof type>[]) {
   };
 }
 
-describe("a claim", () => {
+describe("a planned NodeClaim", () => {
   const split = type("split", offering("zone-a", 10), small("zone-b", 10));
 
-  it("leaves its zones open if every offering is large enough", () => {
+  it("leaves the zone open if every offering is large enough", () => {
     expect(launched("1", split)).toEqual({ types: ["split"], zones: undefined });
     const whole = type("whole", offering("zone-a", 10), offering("zone-b", 10));
     expect(launched("3", whole)).toEqual({ types: ["whole"], zones: undefined });
   });
 
-  it("keeps away from zones in which its type is too small", () => {
+  it("excludes zones in which its type is too small", () => {
     expect(launched("3", split)).toEqual({ types: ["split"], zones: ["zone-a"] });
   });
 
-  it("has all zones in which no type is too small", () => {
+  it("allows all zones in which no type is too small", () => {
     const whole = type("whole", offering("zone-b", 20), offering("zone-c", 20));
     expect(launched("3", split, whole)).toEqual({
       types: ["split", "whole"],
@@ -52,12 +52,12 @@ describe("a claim", () => {
     });
   });
 
-  it("is launched as the cheapest type, even if another type is too small there", () => {
+  it("uses the cheapest type, even if another type is too small in its zone", () => {
     const cheap = type("whole", offering("zone-b", 5));
     expect(launched("3", split, cheap)).toEqual({ types: ["whole"], zones: ["zone-b"] });
   });
 
-  it("has all values of another label with which no type is too small", () => {
+  it("allows all values of another label with which no type is too small", () => {
     const RACK = "test.sh/rack";
     const at = (rack: string, own: Partial<Offering> = {}) =>
       offering("zone-a", 10, { ...own, labels: { [RACK]: rack } });
@@ -73,7 +73,7 @@ describe("a claim", () => {
     expect(racksOf).toEqual({ key: RACK, operator: "In", values: ["r1", "r3"] });
   });
 
-  it("keeps to the capacity type in which its type is large enough", () => {
+  it("requires the capacity type in which its type is large enough", () => {
     const bySpot = type("split", small("zone-a", 5), {
       ...offering("zone-a", 9),
       capacityType: "spot",

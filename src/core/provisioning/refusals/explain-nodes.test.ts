@@ -14,7 +14,7 @@ function obstacles(asking: Pod, nodes: readonly (NodeOptions & { readonly pods?:
 }
 
 describe("an existing node does not take a pod", () => {
-  it("because of its labels, its taints, or too few resources", () => {
+  it("because of its labels, its taints or too few resources", () => {
     const taint = { key: "team", value: "b", effect: "NoSchedule" as const };
     const asking = pod({ cpu: "3", spec: { nodeSelector: { [ZONE]: "zone-a" } } });
     const busy = (name: string, cpu: string) => ({
@@ -34,7 +34,7 @@ describe("an existing node does not take a pod", () => {
     ]);
   });
 
-  it("because another pod holds its port, or keeps it away", () => {
+  it("because another pod holds its host port or has anti-affinity to it", () => {
     const containers = [
       { name: "main", image: "pause", ports: [{ containerPort: 80, hostPort: 80 }] },
     ];
@@ -61,7 +61,7 @@ describe("an existing node does not take a pod", () => {
     ]);
   });
 
-  it("whatever it only prefers, and is told of the asked pod alone", () => {
+  it("but preferred terms are no reason, and only the requested pod is explained", () => {
     const required = { key: ZONE, operator: "In" as const, values: ["zone-b"] };
     const preference = { matchExpressions: [required] };
     const preferredDuringSchedulingIgnoredDuringExecution = [{ weight: 1, preference }];

@@ -24,8 +24,8 @@ function changes(before: Picture, now: Picture) {
 const view = (name: string) => nodeView({ node: { name } });
 const [a, b, c, d] = ["a", "b", "c", "d"].map(view) as [NodeView, NodeView, NodeView, NodeView];
 
-describe("nodes that are not as they were in the picture before", () => {
-  it("are new, gone or another view", () => {
+describe("changed nodes between two scheduling inputs", () => {
+  it("are nodes that are new, deleted or have another view", () => {
     expect(changes({ nodes: [a, b] }, { nodes: [a, b] })).toEqual({ changed: [], gone: [] });
     expect(changes({ nodes: [a, c] }, { nodes: [a, b, c] })).toEqual({ changed: ["b"], gone: [] });
     expect(changes({ nodes: [a, b, c] }, { nodes: [b, c] })).toEqual({ changed: [], gone: ["a"] });
@@ -36,7 +36,7 @@ describe("nodes that are not as they were in the picture before", () => {
     });
   });
 
-  it("are those whose pods begin or cease to need a place", () => {
+  it("are also nodes whose pods start or stop to need a place", () => {
     const nodes = [a, b, c];
     const [onA, onB] = ["a", "b"].map((name) => pod({ name: `on-${name}`, nodeName: name })) as [
       Pod,
@@ -52,11 +52,11 @@ describe("nodes that are not as they were in the picture before", () => {
   });
 });
 
-describe("two pictures", () => {
+describe("two scheduling inputs", () => {
   const own = schedulingInput({ pods: [], nodes: [a], pools: [poolInput({})] });
   const isAlike = (more: Partial<SchedulingInput>) => isOfOneKind(own, { ...own, ...more });
 
-  it("are of one kind whatever nodes and pods they have", () => {
+  it("are of one kind if only nodes and pods differ", () => {
     const equal = poolInput({}, own.pools[0]?.instanceTypes);
     expect(isAlike({ nodes: [b], pods: [pod()], pools: [equal] })).toBe(true);
   });
