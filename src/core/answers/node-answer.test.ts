@@ -48,7 +48,7 @@ function asked({ pods = [], pool = {}, claim = {}, picture = {}, ...more }: Ques
 }
 
 describe("the answer about a node", () => {
-  it("says that a node without a claim is not Karpenter's", () => {
+  it("says that Karpenter does not manage a node without a NodeClaim", () => {
     const own = nodeView({ node: { name: "own" } });
     const { picture } = quietModel({ pools: [], nodes: [own], restraint: RESTRAINT });
     expect(nodeAnswer(picture, own, undefined, REPAIRS, undefined)).toEqual({
@@ -57,7 +57,7 @@ describe("the answer about a node", () => {
     });
   });
 
-  it("says what the node is, what it costs and runs, and that nothing protects it", () => {
+  it("says the node's type, price and pods, and that nothing protects it", () => {
     const daemon = { name: "d", owner: { kind: "DaemonSet", name: "d" } };
     const found = asked({ pods: [daemon] });
     expect(found.says).toBe(
@@ -69,7 +69,7 @@ describe("the answer about a node", () => {
     expect(Object.keys(found).filter((key) => absent.includes(key))).toEqual([]);
   });
 
-  it("says why it stays, and how many more reasons there are", () => {
+  it("says why the node stays, and how many more reasons there are", () => {
     const kept = { name: "kept", annotations: { "karpenter.sh/do-not-disrupt": "true" } };
     const [first, ...others] = asked({ pods: [kept] }).holds ?? [];
     expect(first?.block).toBe("pod");
@@ -81,7 +81,7 @@ describe("the answer about a node", () => {
     expect(leaving.alone).toBeUndefined();
   });
 
-  it("says which room CapacityBuffers keep", () => {
+  it("says for which CapacityBuffers the node keeps room", () => {
     const kept = [
       { buffer: "default/a", pods: 1 },
       { buffer: "default/b", pods: 2 },
@@ -111,14 +111,14 @@ describe("the answer about a node", () => {
     });
   });
 
-  it("has the conditions that mark it for disruption", () => {
+  it("lists the conditions for which the node may be disrupted, such as Drifted", () => {
     const conditions = { Initialized: HOUR_MS, Drifted: 60_000, Other: 0 };
     expect(asked({ conditions }).marks).toEqual([
       { type: "Drifted", since: "2026-01-04T23:59:00Z", reason: "Drifted" },
     ]);
   });
 
-  it("has what the machine lacks of what its claim was promised", () => {
+  it("lists the capacity that the node lacks compared with its NodeClaim", () => {
     const half = asked({ spec: { resources: { requests: { cpu: "1" } } }, capacity: { cpu: "8" } });
     expect(half.inconsistencies).toEqual([
       "expected 8 of resource cpu, but found 4 (50.0% of expected)",

@@ -86,11 +86,11 @@ describe("the answer about node repair", () => {
     );
   });
 
-  it("speaks of no budget for a node that never became usable: repair needs none", () => {
+  it("mentions no budget for a node that was never initialized, as repair needs none", () => {
     expect(answer({ minutes: 30, initialized: false })?.says).toMatch(/replaces it now$/);
   });
 
-  it("is none for a whole node, and for one that is leaving", () => {
+  it("is undefined for a healthy node, and for one that is being deleted", () => {
     const whole = view("whole");
     const claim = whole.claim as NonNullable<NodeView["claim"]>;
     const picture = { nodes: [whole], nowMs: NOW };
@@ -98,7 +98,7 @@ describe("the answer about node repair", () => {
     expect(answer({ minutes: 30, deleted: true })).toBeUndefined();
   });
 
-  it("says that node repair is off, that a person forbids it, or that it is under way", () => {
+  it("says that node repair is off, or that do-not-repair prevents it", () => {
     const off = answer({ minutes: 30 }, { isOn: false });
     expect(off?.says).toContain("node repair is off (feature gate NodeRepair)");
     expect([off?.due, off?.action, off?.heldBack]).toEqual([undefined, undefined, false]);
@@ -115,7 +115,7 @@ describe("the answer about node repair", () => {
     expect(answer({ type: "Disk", reason: "Full" }, { isLegacy: true })).toBeUndefined();
   });
 
-  it("says that repair waits while more than a fifth of the pool is broken", () => {
+  it("says that repair waits while more than 20 % of the pool's nodes are unhealthy", () => {
     const broken = [view("b1", { minutes: 1 }), view("b2", { minutes: 1 })];
     const two = answer({ minutes: 30 }, {}, [...well.slice(0, 8), ...broken.slice(0, 1)]);
     expect(two?.heldBack).toBe(false);

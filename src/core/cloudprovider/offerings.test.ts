@@ -32,12 +32,12 @@ const type = instanceType({
 const only = (key: string, value: string) => Requirements.fromLabels({ [key]: value });
 
 describe("offerings", () => {
-  it("cost at most the one spot offering, although on-demand is dearer", () => {
+  it("have the spot price as worst price, even if on-demand is more expensive", () => {
     const offerings = [offering("a", "spot", 30), offering("a", "on-demand", 100)];
     expect(worstLaunchPriceMicroUsd(instanceType({ offerings }), Requirements.NONE)).toBe(30);
   });
 
-  it("finds the cheapest that can be launched, equals by zone", () => {
+  it("are searched for the cheapest available one, by zone among equals", () => {
     expect(cheapestOffering(type, Requirements.NONE)).toMatchObject({
       zone: "a",
       priceMicroUsd: 30,
@@ -47,7 +47,7 @@ describe("offerings", () => {
     expect(cheapestOffering(type, only("topology.kubernetes.io/zone", "d"))).toBe(undefined);
   });
 
-  it("fears the dearest of what the cloud would launch first", () => {
+  it("have as worst price the most expensive one of the capacity type launched first", () => {
     expect(worstLaunchPriceMicroUsd(type, Requirements.NONE)).toBe(40);
     const nowhere = only("topology.kubernetes.io/zone", "mars");
     expect(worstLaunchPriceMicroUsd(type, nowhere)).toBe(NO_PRICE_MICRO_USD);

@@ -21,12 +21,12 @@ function suffices(count: number, ...kind: Parameters<typeof templates>): boolean
   return holdsAll([{ needs, count }], devices, new Matcher());
 }
 
-describe("devices for all pods, whichever each gets", () => {
-  it("are as many as the pods", () => {
+describe("enough devices for several equal pods", () => {
+  it("are as many devices as pods", () => {
     expect([1, 2, 3].map((count) => suffices(count, gpus(2)))).toEqual([true, true, false]);
   });
 
-  it("may lack for the second pod, where parts share counters: the first may take the whole", () => {
+  it("are not there if one pod could take a device that uses all shared counters", () => {
     const uses = (value: string) => [{ counterSet: "a", counters: { memory: { value } } }];
     const parts: Device[] = [
       { name: "whole", consumesCounters: uses("40Gi") },

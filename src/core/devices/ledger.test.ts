@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DeviceLedger, type PlacedClaim } from "./ledger.ts";
 
-test("a claim that got another place is back at its first one after the undo, and then has none", () => {
+test("restores the first node of a ResourceClaim after an undo, and then none", () => {
   const ledger = new DeviceLedger();
   const [first, second]: PlacedClaim[] = [{}, {}].map((holder) => ({ holder, reaches: undefined }));
   ledger.place("gpu", first as PlacedClaim);

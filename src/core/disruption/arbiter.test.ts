@@ -96,7 +96,7 @@ describe("the arbiter", () => {
     expect(ruling.isFinal).toBe(false);
   });
 
-  it("counts a turn for each group with a command, and a wait only for quiet nodes", () => {
+  it("counts a turn for each pool group with a command, and a wait only for quiet nodes", () => {
     const other = new Set(["nodepool/q"]);
     const { served, awaited } = rule(
       simulating,

@@ -11,8 +11,8 @@ const used = (name: string, pods: readonly string[], options: CandidateOptions =
   candidate(name, { pods, ...balanced, ...options });
 const names = (candidates: readonly Candidate[]) => candidates.map(({ node }) => node.name);
 
-describe("a Balanced pool", () => {
-  it("allows the removal of a node that costs its share and has few pods", () => {
+describe("consolidation policy Balanced", () => {
+  it("allows the removal of a node with a high cost share and few pods", () => {
     const { commands, refused } = atOnce(
       single.propose(roundOf([used("a", ["1"]), used("b", ["500m", "500m", "500m"])])),
     );
@@ -27,7 +27,7 @@ describe("a Balanced pool", () => {
       );
   });
 
-  it("keeps a node whose small saving is not worth moving most of the pods", () => {
+  it("keeps a node whose small saving is not worth the move of most pods", () => {
     const crowd = Array.from({ length: 12 }, () => "100m");
     const candidates = [used("a", crowd, { type: "m-2x" }), used("z", [], { type: "m-16x" })];
     const { commands, remarks, refused } = atOnce(single.propose(roundOf(candidates)));
@@ -45,7 +45,7 @@ describe("a Balanced pool", () => {
     expect(atOnce(single.propose(roundOf(same))).commands).toHaveLength(1);
   });
 
-  it("weighs several nodes as one move", () => {
+  it("scores a command with several nodes as one", () => {
     const { commands } = atOnce(
       multi.propose(roundOf([used("a", ["1"]), used("b", ["1"]), used("c", ["1", "1"])])),
     );

@@ -45,7 +45,7 @@ describe("disruption budgets", () => {
     );
   });
 
-  it("opens a scheduled budget at its hit and closes it when its duration is over", () => {
+  it("activates a scheduled budget at its schedule and ends it after its duration", () => {
     const budget = { nodes: "0", schedule: "0 9 * * mon-fri", duration: "8h" };
     const at = (ms: number) => isActive(budget, MONDAY_9 + ms);
     expect(at(-MINUTE)).toBe(false);
@@ -55,7 +55,7 @@ describe("disruption budgets", () => {
     expect(at(5 * 24 * 60 * MINUTE)).toBe(false);
   });
 
-  it("says of an instant the same, whatever it was asked before", () => {
+  it("gives the same answer for a time, in any order of questions", () => {
     const fields = { nodes: "0", schedule: "CRON_TZ=Europe/Zurich 30 */5 * * *", duration: "50m" };
     const asked = { ...fields };
     for (let n = 0; n < 40; n++) {
@@ -64,7 +64,7 @@ describe("disruption budgets", () => {
     }
   });
 
-  it("counts nodes that leave already against what is allowed", () => {
+  it("counts nodes that are being deleted against the budget", () => {
     const nodes = [view("a", { deleting: true }), view("b"), view("c")];
     const owner = withBudgets({ nodes: "50%" });
     const found = allowed([owner], nodes).get(owner.id);
@@ -73,7 +73,7 @@ describe("disruption budgets", () => {
     expect(ofAll).toMatchObject({ allowed: 0, atOnce: 1 });
   });
 
-  it("counts nodes that are not ready against what is allowed", () => {
+  it("counts nodes that are not ready against the budget", () => {
     const { node, ...rest } = view("a");
     const down = { ...rest, node: { ...(node as Node), status: {} } };
     const owner = withBudgets({ nodes: "2" });
@@ -81,7 +81,7 @@ describe("disruption budgets", () => {
     expect(found).toMatchObject({ nodes: 3, disrupting: 1, allowed: 1 });
   });
 
-  it("counts the cluster's budgets over all pools, and lets the stricter win", () => {
+  it("applies the cluster's budgets to all pools, and the stricter budget counts", () => {
     const nodes = [view("a", { deleting: true }), view("b"), view("c")];
     const generous = withBudgets({ nodes: "100%" });
     const other = pool({ name: "other", id: "NodePool/other" });
@@ -95,7 +95,7 @@ describe("disruption budgets", () => {
     expect(shut.get(generous.id)?.allowed).toBe(0);
   });
 
-  it("allows nothing in a pool with a budget that cannot be read", () => {
+  it("allows nothing in a pool with an invalid budget", () => {
     const owner = withBudgets({ nodes: "100%" }, { nodes: "5", schedule: "x", duration: "1h" });
     expect(allowed([owner], [view("a")]).get(owner.id)?.allowed).toBe(0);
     // An invalid budget blocks disruption for every reason, because it is not clear what the user meant.
@@ -104,7 +104,7 @@ describe("disruption budgets", () => {
     expect(allowed([other], [view("a")]).get(other.id)?.allowed).toBe(0);
   });
 
-  it("names the budget that cannot be read, with its value", () => {
+  it("names an invalid budget field with its value", () => {
     const broken = (budget: Budget) => brokenBudget([{ nodes: "1" }, budget]);
     expect(broken({ nodes: "10%" })).toBeUndefined();
     expect(broken({ nodes: "ten" })).toBe(

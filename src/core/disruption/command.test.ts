@@ -29,7 +29,7 @@ function plan(types = 1): Command["replacements"][number] {
 
 const reboot = { repair: { action: "RebootNode" } } as unknown as Partial<Command>;
 
-test("what a command does has a word, and saves what its nodes cost less its replacements", () => {
+test("computes the decision and the saving of a command", () => {
   const of = (more: Partial<Command>) => {
     const one = { ...command, ...more };
     return [decisionOf(one), savingsMicroUsd(one) / priceMicroUsd];
@@ -43,7 +43,7 @@ test("what a command does has a word, and saves what its nodes cost less its rep
   expect(of({ repair: { action: "ReplaceNode" } as never })).toEqual(["delete", 1]);
 });
 
-test("a command is one line for the log", () => {
+test("describes a command in one line for the log", () => {
   const [usd, half] = [priceMicroUsd, priceMicroUsd / 2].map((one) => (one / 1e6).toFixed(2));
   const of = (more: Partial<Command>) => describeCommand({ ...command, ...more }, "id");
   expect(of({})).toBe(`Empty/id: delete: nodepools=[default]: [a] (savings: $${usd})`);
@@ -55,7 +55,7 @@ test("a command is one line for the log", () => {
   expect(of({ candidates: pools })).toContain("nodepools=[a,b]: [n0, n1, n2]");
 });
 
-test("a command of an older generation names five types at most", () => {
+test("describes a command of an older generation with at most five types", () => {
   const of = (more: Partial<Command>) => describeOlder({ ...command, ...more });
   const gone = "delete, terminating 1 candidates a/m-4x/on-demand";
   expect(of({})).toBe(gone);

@@ -21,25 +21,25 @@ function roundOf(names: readonly string[], more: Partial<Picture> = {}) {
   return { all, ...atOnce(makeRound({ ...picture, ...more }, method)) };
 }
 
-describe("a round", () => {
-  it("has the candidates that no running command is about", () => {
+describe("a disruption round", () => {
+  it("excludes candidates of running commands", () => {
     const { round } = roundOf(["a", "b"], { queued: new Set(["b"]) });
     expect(round.facts.candidates.map(({ node }) => node.name)).toEqual(["a"]);
   });
 
-  it("requires a repack to save what the settings say, and more only after an overrun", () => {
+  it("requires the configured saving of a repack", () => {
     const repack = { planner: DEFAULT_PLANNER, minSavingsPercent: 10 };
     const { round, all } = roundOf(["a"], { repack });
     expect(round.holdOffs.minRepackShare(all)).toBeCloseTo(0.1);
     expect(roundOf(["a"]).round.holdOffs.minRepackShare(all)).toBeCloseTo(0);
   });
 
-  it("holds no pool back from repack that was not repacked", () => {
+  it("holds off no pool that was never repacked", () => {
     const { round, all } = roundOf(["a"]);
     expect(all.map((one) => round.holdOffs.fromRepack(one))).toEqual([false]);
   });
 
-  it("knows the types of each pool, and plans nodes of static pools only", () => {
+  it("knows the types of each pool, and plans no nodes for a dynamic pool", () => {
     const { round } = roundOf(["a"]);
     expect(round.facts.typesOf("nodepool/default")).toEqual([]);
     expect(round.facts.typesOf("nodepool/other")).toEqual([]);

@@ -7,8 +7,8 @@ import { countNodes } from "./node-counts.ts";
 
 const NAMES = Array.from({ length: 40 }, (_, index) => `n${String(index).padStart(2, "0")}`);
 
-describe("what is counted of all nodes", () => {
-  it("is the same whether all are looked at or only those that changed", () => {
+describe("node counts", () => {
+  it("are the same whether all nodes are counted or only changed ones", () => {
     const random = new Random("tally");
     let alpha = 0;
     let before = NAMES.slice(0, 30).map((name) => drawn(name, random));
@@ -28,7 +28,7 @@ describe("what is counted of all nodes", () => {
     expect(alpha).toBeGreaterThan(0);
   });
 
-  it("looks at what changed only, in one step", () => {
+  it("read only the changed nodes", () => {
     const [a, b, c] = ["a", "b", "c"].map((name) => drawn(name, new Random(name)));
     let asked = 0;
     const watched = {

@@ -47,7 +47,7 @@ test("a record is read only if every field is what it should be", () => {
     expect(recordOf(nodeClaim({ name: "a", annotations: { [key]: text } }))).toBeUndefined();
 });
 
-test("the mark of a replacement is taken off, and nothing else", () => {
+test("the replacement annotation is removed, and nothing else", () => {
   const key = "karpenter.sh/replacement-for-command";
   const claim = nodeClaim({ name: "a", annotations: { [key]: "c", other: "stays" } });
   expect(replacementCommandId(claim)).toBe("c");

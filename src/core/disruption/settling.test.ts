@@ -25,19 +25,15 @@ interface Options {
   readonly poolId?: string;
 }
 
-describe("what consolidation moved", () => {
+describe("a workload moved by consolidation", () => {
   it.each<[string, boolean, Options]>([
-    ["is settling where its pods run on nodes that may not go yet", true, {}],
-    ["has settled on nodes that may go", false, { isRestless: false }],
-    ["has nothing to do with other workloads", false, { owner: "ReplicaSet other" }],
-    ["has nothing to do with other pools", false, { poolId: "nodepool/other" }],
-    [
-      "is not waited for longer than the pool's consolidateAfter",
-      false,
-      { afterMs: 2 * MINUTE_MS },
-    ],
-    ["is not waited for where that is long", false, { consolidateAfterMs: 10 * MINUTE_MS }],
-    ["is not waited for where it was drift that moved it", false, { reason: "Drifted" }],
+    ["is settling while its pods are on nodes that are not consolidatable", true, {}],
+    ["has settled on consolidatable nodes", false, { isRestless: false }],
+    ["does not delay other workloads", false, { owner: "ReplicaSet other" }],
+    ["does not delay other pools", false, { poolId: "nodepool/other" }],
+    ["delays no longer than the pool's consolidateAfter", false, { afterMs: 2 * MINUTE_MS }],
+    ["does not delay if consolidateAfter is long", false, { consolidateAfterMs: 10 * MINUTE_MS }],
+    ["does not delay if drift moved it", false, { reason: "Drifted" }],
   ])("%s", (_, expected, options) => {
     const { poolId = "nodepool/default", ...rest } = options;
     expect(atOnce(isSettling(picture(rest), new Set([poolId])))).toBe(expected);

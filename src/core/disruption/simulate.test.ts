@@ -14,7 +14,7 @@ function room(cpu: string, count = 1) {
   return bufferPods(buffer as CapacityBuffer, { template, count, isBound: () => true });
 }
 
-it("does not consolidate a node where a CapacityBuffer would have less room, and names the buffer", () => {
+it("keeps a node if its removal would take room from a CapacityBuffer, and names the buffer", () => {
   const nodes = ["a", "b"].map((name) => candidate(name, { pods: ["1"] }));
   const [first] = nodes;
   if (first === undefined) throw new Error("no node");
@@ -27,7 +27,7 @@ it("does not consolidate a node where a CapacityBuffer would have less room, and
   expect(consolidate([first], spare)).toMatchObject({ candidates: [{ node: { name: "a" } }] });
 });
 
-it("moves pods of a drifted node to room that a CapacityBuffer keeps, if there is no other", () => {
+it("moves pods of a drifted node to the room of a CapacityBuffer if there is no other", () => {
   const drifted = candidate("a", { pods: ["2"], conditions: { Drifted: 0 } });
   const other = candidate("b", { pods: ["1"], conditions: {} });
   const round = roundOf([drifted, other], { scheduling: { pods: room("2500m", 2), pools: [] } });
@@ -38,7 +38,7 @@ it("moves pods of a drifted node to room that a CapacityBuffer keeps, if there i
   ]);
 });
 
-it("tells of no pods of a CapacityBuffer as pods that limits keep pending", () => {
+it("does not report virtual pods of a CapacityBuffer as pending because of limits", () => {
   const node = candidate("a", { pool: { limits: { cpu: 0 } }, pods: ["3500m"] });
   const { simulator } = roundOf([node], { scheduling: { pods: room("4") } }).facts;
   expect(simulator.stranded()).toEqual([]);

@@ -10,8 +10,8 @@ const served = [OURS];
 const of = (name: string, kind = OURS, more: Partial<Pool> = {}) =>
   pool({ name, classRef: { ...kind, name: "default" }, ...more });
 
-describe("without a NodePool to plan with", () => {
-  it("the message is upstream's, in the words of the pools that there are", () => {
+describe("the message without a usable NodePool", () => {
+  it("is upstream's, with the pool kind of the API generation", () => {
     const message = (generation: Pool["generation"]) =>
       noPools([of("a", OURS, { generation })], served, []);
     expect(noPools([], served, [])).toEqual({
@@ -23,7 +23,7 @@ describe("without a NodePool to plan with", () => {
     expect(message("alpha").text).toBe("no provisioners found");
   });
 
-  it("the text says why the pools of this provider cannot be used, three of them", () => {
+  it("says why up to three pools of this provider cannot be used", () => {
     const why = ["a is not ready", "b is not ready", "c is not ready"];
     expect(noPools([], served, why).text).toBe(
       "no dynamic nodepools found: a is not ready; b is not ready; c is not ready",
@@ -31,7 +31,7 @@ describe("without a NodePool to plan with", () => {
     expect(noPools([], served, [...why, "d", "e"]).text).toContain("c is not ready; and 2 more");
   });
 
-  it("the text names pools of other providers", () => {
+  it("names the pools of other providers", () => {
     const theirs = of("theirs", THEIRS);
     const tail = '"theirs" (TheirClass of theirs.sh); this Karpenter serves OurClass of ours.sh';
     const head = "no dynamic nodepools found";
@@ -44,7 +44,7 @@ describe("without a NodePool to plan with", () => {
 });
 
 describe("pools of other providers", () => {
-  it("are those with another kind of node class, if their spec can be read", () => {
+  it("have another kind of node class and a valid spec", () => {
     const theirs = of("theirs", THEIRS);
     const broken = of("broken", THEIRS, { unreadable: "spec is missing" } as Partial<Pool>);
     expect(foreignPools([of("ours"), theirs, broken], served)).toEqual([theirs]);

@@ -194,13 +194,13 @@ describe("claimManifest", () => {
     `);
   });
 
-  it("gives the node the label that a pod asked a custom key for", () => {
+  it("sets the label of the pod's node selector for a custom key with operator Exists", () => {
     const requirements = [{ key: "team", operator: "Exists" as const }];
     const claim = claimManifest(planned({ requirements }, { team: "blue" }), "a");
     expect(claim.metadata.labels?.["team"]).toBe("blue");
   });
 
-  it("sets no label for a key that only forbids values", () => {
+  it("sets no label for a key with operator NotIn only", () => {
     const requirements = [{ key: "team", operator: "NotIn" as const, values: ["red"] }];
     const claim = claimManifest(planned({ requirements }), "a");
     expect(claim.metadata.labels?.["team"]).toBe(undefined);

@@ -7,11 +7,11 @@ const pool = (text: string) => ({
   metadata: { name: "a", annotations: { "karpenter.sh/involuntary-ends": text } },
 });
 
-describe("what the brake has counted", () => {
+describe("the persisted counts of the safety brake", () => {
   const ended = ["2026-01-05T08:00:10Z", "2026-01-05T08:02:00Z", "2026-01-05T08:00:59Z"].map(AT);
   const text = "2026-01-05T08:00:00Z=2,2026-01-05T08:02:00Z=1";
 
-  it("is kept by the minute, and never read as earlier than it was", () => {
+  it("are stored by the minute, and never read as earlier than they were", () => {
     expect(endsText(ended)).toBe(text);
     const kept = keptEnds([pool(text)]);
     expect(kept).toHaveLength(3);
@@ -20,13 +20,13 @@ describe("what the brake has counted", () => {
     expect(endsText(kept)).toBe(text);
   });
 
-  it("counts once that two pools bear, one from before", () => {
+  it("are counted once if two pools store the same ones", () => {
     const before = pool("2026-01-05T08:00:00Z=1");
     expect(keptEnds([before, pool(text)])).toEqual(keptEnds([pool(text)]));
     expect(keptEnds([pool(text), before])).toEqual(keptEnds([pool(text)]));
   });
 
-  it("is nothing where it cannot be read, or was never written", () => {
+  it("are ignored if they are invalid or missing", () => {
     const others = ["", "soon=1", "2026-01-05T08:00:00Z", "2026-01-05T08:00:00Z=-1", "=9999999"];
     for (const one of others)
       expect(keptEnds([pool(one), { metadata: { name: "b" } }])).toEqual([]);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { amountOf, amountsOf, demandOf, isWithin, seenResources, without } from "./amounts.ts";
 
-describe("amounts by position", () => {
-  it("are asked for and taken name by name", () => {
+describe("resource amounts by position", () => {
+  it("are compared and subtracted by resource name", () => {
     const there = amountsOf({ cpu: 4_000, memory: 8_000, "example.com/amounts-a": 2 });
     const wanted = demandOf({ memory: 3_000, "example.com/amounts-a": 1 });
     expect(isWithin(wanted, there)).toBe(true);
@@ -14,7 +14,7 @@ describe("amounts by position", () => {
     expect(isWithin(demandOf({ memory: 8_001 }), there)).toBe(false);
   });
 
-  it("remember no name that only pods ask for, and find it once a node has it", () => {
+  it("do not record a resource that only pods request, until a node has it", () => {
     const there = amountsOf({ cpu: 1_000 });
     const before = seenResources();
     const asked = Array.from({ length: 100 }, (_, index) => `example.com/made-up-${index}`);

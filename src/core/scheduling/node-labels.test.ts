@@ -13,7 +13,7 @@ const wanted: fc.Arbitrary<RequirementSpec> = fc.record({
 }) as fc.Arbitrary<RequirementSpec>;
 
 describe("the labels of a node", () => {
-  it("meet requirements as the same labels would as requirements, old spellings too", () => {
+  it("satisfy requirements like requirements made from these labels, also deprecated keys", () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.constantFrom(...KEYS), value),

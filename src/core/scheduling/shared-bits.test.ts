@@ -9,7 +9,7 @@ function bitsOf(...indices: readonly number[]) {
 }
 
 describe("equal sets", () => {
-  it("come as one object, which nobody who asked can change", () => {
+  it("share one object, which callers cannot change", () => {
     const shared = new SharedBits();
     const scratch = bitsOf(3, 40);
     const first = shared.of(scratch);
@@ -19,7 +19,7 @@ describe("equal sets", () => {
     expect(shared.of(bitsOf(3, 40))).toBe(first);
   });
 
-  it("are told apart where their hashes are equal", () => {
+  it("are distinguished from others with the same hash", () => {
     // Two sets with equal hashes: a hash is 31 times the first word, plus the second.
     const [a, b] = [bitsOf(0), bitsOf(32, 33, 34, 35, 36)];
     expect(hashOfBits(a)).toBe(hashOfBits(b));

@@ -5,17 +5,17 @@ import { sharper, trueSinceMs } from "./times.ts";
 const AT = Date.UTC(2026, 0, 5);
 
 describe("when a condition became true", () => {
-  it("is what was seen within two seconds of what is written", () => {
+  it("is the observed time if that is within two seconds after the recorded one", () => {
     expect([sharper(AT, AT), sharper(AT, AT + 1_999)]).toEqual([AT, AT + 1_999]);
     expect([sharper(AT, AT + 2_000), sharper(AT, AT - 1)]).toEqual([AT, AT]);
   });
 
-  it("is the one of both that is known", () => {
+  it("is the only known one of the recorded and the observed time", () => {
     expect([sharper(AT, undefined), sharper(undefined, AT)]).toEqual([AT, AT]);
     expect(sharper(undefined, undefined)).toBeUndefined();
   });
 
-  it("is unknown while it is not true", () => {
+  it("is undefined while the condition is not True", () => {
     const claim = (status: "True" | "False") => {
       const lastTransitionTime = new Date(AT).toISOString();
       return nodeClaim({

@@ -5,8 +5,8 @@ import { LivePods } from "./daemon-pod.ts";
 
 const INSTANTS = [undefined, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"];
 
-describe("the live pods of a daemon", () => {
-  it("know the newest after any changes, the first by name of equals", () => {
+describe("the live pods of a DaemonSet", () => {
+  it("know the newest pod after any changes, the first by name among equals", () => {
     const change = fc.record({
       name: fc.constantFrom("a", "b", "c", "d"),
       isGone: fc.boolean(),

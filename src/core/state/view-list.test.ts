@@ -7,8 +7,8 @@ import { ViewList } from "./view-list.ts";
 
 const POOLS = ["a", undefined];
 
-describe("the list of views", () => {
-  it("is in order of names after any changes, and what was handed out stays as it was", () => {
+describe("ViewList", () => {
+  it("is sorted by name after any changes, and lists returned earlier do not change", () => {
     const change = fc.record({ key: fc.integer({ min: 0, max: 9 }), isGone: fc.boolean() });
     fc.assert(
       fc.property(fc.array(fc.array(change), { maxLength: 6 }), (rounds) => {

@@ -12,7 +12,7 @@ const view = () =>
   });
 
 describe("notes of a node's view", () => {
-  it("are kept by kind, and stay out of copies and comparisons", () => {
+  it("are stored by kind, and are not part of copies and comparisons", () => {
     const [sizes, names] = [new ViewNotes<number>(), new ViewNotes<string>()];
     const one = view();
     expect(sizes.get(one)).toBe(undefined);

@@ -6,21 +6,21 @@ const lowered = (from: number, to: number, container = "main") =>
   ({ on: "pod", change: "request", resource: "cpu", container, from, to }) as const;
 const limit: Edit = { on: "pool", poolId: "p", change: "limit", resource: "cpu", from: 1, to: 9 };
 
-describe("fixes that were enough for others", () => {
-  it("are tried with the amounts of the pod itself", () => {
+describe("fixes that were enough for other pods", () => {
+  it("are tried with the pod's own current request", () => {
     const known = new KnownFixes();
     known.add([lowered(500, 386)]);
     expect(known.like([lowered(549, 1)])).toEqual([lowered(549, 386)]);
   });
 
-  it("are not, where they are no less than what is known to do, or no change", () => {
+  it("are not tried if they change no more than the known one, or nothing", () => {
     const known = new KnownFixes();
     known.add([lowered(500, 386)]);
     expect(known.like([lowered(549, 386)])).toBe(undefined);
     expect(known.like([lowered(386, 1)])).toBe(undefined);
   });
 
-  it("are not those of another container, nor of pools", () => {
+  it("are not tried for another container, or for a NodePool limit", () => {
     const known = new KnownFixes();
     known.add([lowered(500, 386)]);
     known.add([limit]);

@@ -6,8 +6,8 @@ import { inCommands, inRuns } from "./method.ts";
 const withPods = (...counts: readonly number[]) =>
   counts.map((count) => ({ reschedulablePods: pods(count) }) as unknown as Candidate);
 
-describe("candidates", () => {
-  it("are tried in runs that end with the candidate that fills them", () => {
+describe("candidates of a method", () => {
+  it("are simulated in runs that end with the candidate that reaches the number of pods", () => {
     const runs = (...counts: readonly number[]) =>
       [...inRuns(withPods(...counts), 4)].map((run) =>
         run.map(({ reschedulablePods }) => reschedulablePods.length),
@@ -25,7 +25,7 @@ describe("candidates", () => {
     ]);
   });
 
-  it("are removed 500 at once", () => {
+  it("are split into commands of at most 500 nodes", () => {
     const lengths = (count: number) =>
       inCommands(withPods(...Array(count).fill(0))).map((one) => one.length);
     expect([lengths(0), lengths(500), lengths(501)]).toEqual([[], [500], [500, 1]]);

@@ -14,7 +14,7 @@ function reached(pool: string, openTo: readonly (readonly string[])[]): readonly
   return [...found].sort();
 }
 
-it("puts pools together that the same pods could use, directly or through others", () => {
+it("groups pools that the same pods could use, directly or through other pools", () => {
   const random = new Random("groups");
   for (let round = 0; round < 80; round++) {
     const openTo = Array.from({ length: random.int(5) }, () =>

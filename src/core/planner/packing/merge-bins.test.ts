@@ -23,15 +23,15 @@ function packing(prices: readonly [number, number, number]): Packing {
 const twos = { pattern: { bin: 0, rows: [0], times: [1] }, bins: 1 };
 const threes = { pattern: { bin: 0, rows: [1], times: [1] }, bins: 3 };
 
-describe("merge", () => {
-  it("makes one bin of two where that costs no more, and keeps what they hold", () => {
+describe("mergeBins", () => {
+  it("merges two bins into one if that costs no more", () => {
     expect(mergeBins(packing([10, 20, 30]), [twos, threes])).toEqual([
       { pattern: { bin: 1, rows: [0, 1], times: [1, 1] }, bins: 1 },
       { ...threes, bins: 2 },
     ]);
   });
 
-  it("keeps two where one would cost more, or may not hold both", () => {
+  it("keeps two bins if one would cost more, or may not hold both contents", () => {
     for (const prices of [
       [10, 21, 30],
       [10, 21, 15],
@@ -39,7 +39,7 @@ describe("merge", () => {
       expect(mergeBins(packing(prices), [twos, threes])).toEqual([twos, threes]);
   });
 
-  it("keeps two that together would hold more of a row than may be in one bin", () => {
+  it("keeps two bins that together would exceed the number of items per bin", () => {
     const { rows, ...rest } = packing([10, 20, 5]);
     const limited = { ...rest, rows: rows.map((row) => ({ ...row, perBin: 1 })) };
     const both = { pattern: { bin: 0, rows: [0], times: [1] }, bins: 1 };

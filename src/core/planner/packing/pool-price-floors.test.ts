@@ -16,7 +16,7 @@ const poolsOf = ({ newClaims }: ReturnType<typeof solve>) => [
   ...new Set(newClaims.map(({ pool }) => pool.name)),
 ];
 
-describe("of pools that only their names tell apart", () => {
+describe("pools of equal weight that differ in price", () => {
   const od = (cpu: number) =>
     instanceType({ name: `od-${cpu}`, cpu, capacityTypes: ["on-demand"] });
   const spot = (cpu: number) => instanceType({ name: `spot-${cpu}`, cpu, capacityTypes: ["spot"] });
@@ -26,14 +26,14 @@ describe("of pools that only their names tell apart", () => {
     poolInput({ name: "a" }, sizes.map(spot)),
   ];
 
-  it.each([30, 150, 1_200])("takes the cheaper one, of %i pods", (count) => {
+  it.each([30, 150, 1_200])("are filled from the cheaper one, with %i pods", (count) => {
     const one = schedulingInput({ pods: pods(count), pools: [dear, cheap] });
     expect(poolsOf(solve(one))).toEqual(["z"]);
     expect(poolsOf(planBatch(one, DEFAULT_PLANNER))).toEqual(["a"]);
   });
 });
 
-describe("what pods cost at the least in a pool", () => {
+describe("the price floor of pods in a pool", () => {
   const GIB = 2 ** 30;
   const space = new RequirementSpace(new Set(WELL_KNOWN_LABELS));
   // 0.10 $ for 2 cpu and 8 GiB. The large type costs twice as much for each cpu, and half as much for each GiB.
@@ -54,7 +54,7 @@ describe("what pods cost at the least in a pool", () => {
     ["on-demand, by memory", both, onDemand, { memory: 8 * GIB }, 50_000],
     ["another pool", large2, [], { cpu: 1_000 }, 70_000],
     ["another pool, on-demand", large2, onDemand, { cpu: 1_000 }, 100_000],
-  ])("goes by pool, set and requests: %s", (_, of, specs, requests, price) => {
+  ])("depends on pool, requirements and requests: %s", (_, of, specs, requests, price) => {
     for (const _again of [1, 2]) expect(prices.of(of, under(of, specs), requests)).toBe(price);
   });
 });

@@ -3,14 +3,14 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import { pod } from "../../../testing/builders.ts";
 import { Lookalikes } from "./lookalikes.ts";
 
-describe("pods that only their names tell apart", () => {
+describe("pods that differ only in their names", () => {
   const made = (changes: Partial<Pod["metadata"]> & { spec?: Pod["spec"] }): Pod => {
     const { spec, ...metadata } = changes;
     return { ...sample, spec: spec ?? sample.spec, metadata: { ...sample.metadata, ...metadata } };
   };
   const sample = pod({ name: "web-0", labels: { app: "web" } });
 
-  it("are looked into once", () => {
+  it("are read once", () => {
     const asked: string[] = [];
     const lookalikes = new Lookalikes((one) => asked.push(one.metadata.name));
     const labels = { app: "db" };
@@ -20,7 +20,7 @@ describe("pods that only their names tell apart", () => {
     expect(asked).toEqual(["web-0", "db-0"]);
   });
 
-  it("are not alike in another namespace, with a volume or while they are being resized", () => {
+  it("are read again in another namespace, with a volume, or during a resize", () => {
     const asked: string[] = [];
     const lookalikes = new Lookalikes((one) => asked.push(one.metadata.name));
     const volumes = [{ name: "data", persistentVolumeClaim: { claimName: "data" } }];

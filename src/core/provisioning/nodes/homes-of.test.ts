@@ -7,7 +7,7 @@ import type { TopologyGroup } from "../topology/topology-group.ts";
 import { homesOf } from "./homes-of.ts";
 
 describe("homesOf", () => {
-  it("names the places of pods that keep a rule, says how many, and looks at the batch once for however many rules", () => {
+  it("returns the nodes and number of pods for each rule, and reads the batch once", () => {
     const groups = Array.from({ length: 50 }, (_, index) => ({ index }) as TopologyGroup);
     let looks = 0;
     const queued = groups.map((group): QueuedPod => {

@@ -8,7 +8,7 @@ import { supposedLabels } from "./unlaunched.ts";
 const RESERVATION = "karpenter.k8s.aws/capacity-reservation-id";
 const ZONE_ID = "topology.k8s.aws/zone-id";
 
-it("supposes what differs from offering to offering by the cheapest offering alone", () => {
+it("takes offering labels of a planned node from its cheapest offering", () => {
   const at = { zone: "zone-b", priceMicroUsd: 200_000, available: true };
   const offerings = [
     {
@@ -30,7 +30,7 @@ it("supposes what differs from offering to offering by the cheapest offering alo
   expect(supposed.map((one) => one[ZONE_ID])).toEqual(["id-b", "id-b"]);
 });
 
-it("supposes no value of a label that its types or offerings leave open", () => {
+it("assumes no value of a label that differs between types or offerings", () => {
   const FAMILY = "test.sh/family";
   const RACK = "test.sh/rack";
   const sold = (rack: string) => ({

@@ -27,7 +27,7 @@ function planned(
 }
 
 describe("new nodes under quotas", () => {
-  it("are as many as there is room for, and the other pods are told which quota is in the way", () => {
+  it("are limited to the quota, and the refusals of the other pods name it", () => {
     const { claims, left } = planned([offering("on-demand", 30, "usual")], { usual: 11 });
     expect([claims, left.length]).toEqual([2, 3]);
     expect(new Set(left.map(({ message }) => message))).toEqual(
@@ -35,13 +35,13 @@ describe("new nodes under quotas", () => {
     );
   });
 
-  it("use every quota that counts one of their offerings", () => {
+  it("count against every quota of their offerings", () => {
     const { claims, left } = planned(BOTH, { spot: 4, usual: 8 });
     expect([claims, left.length]).toEqual([3, 2]);
     expect(left[0]?.message).toBe("other new nodes need what is left of quotas spot, usual");
   });
 
-  it("are not bounded by quotas that nobody knows, nor where no quota counts them", () => {
+  it("are not limited by unknown quotas, or without a quota for their offerings", () => {
     expect(planned(BOTH, {}).claims).toBe(5);
     expect(planned(BOTH, { other: 0 }).claims).toBe(5);
     expect(planned([offering("on-demand", 30)], { usual: 0 }).claims).toBe(5);

@@ -24,8 +24,8 @@ function rowsFor(
   return rowsByDaemons([type], Requirements.NONE, [daemon]).length;
 }
 
-describe("a type is split by the zone of a daemon", () => {
-  it("if the daemon accepts the type's own labels", () => {
+describe("a type is split by the zone of a DaemonSet", () => {
+  it("if the DaemonSet accepts the type's own labels", () => {
     expect(rowsFor(["t4"], "In")).toBe(2);
     expect(rowsFor(["t4", "a10"], "In")).toBe(2);
     expect(rowsFor(["t4"], "Exists")).toBe(2);
@@ -35,7 +35,7 @@ describe("a type is split by the zone of a daemon", () => {
     expect(rowsFor(["t4"], "DoesNotExist")).toBe(1);
   });
 
-  it("if the daemon accepts that the type does not have the label", () => {
+  it("if the DaemonSet accepts a missing label", () => {
     expect(rowsFor([], "DoesNotExist")).toBe(2);
     expect(rowsFor([], "NotIn")).toBe(2);
     expect(rowsFor([], "In")).toBe(1);

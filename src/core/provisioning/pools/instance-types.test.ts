@@ -15,8 +15,8 @@ function tableOf(zones: readonly string[], ...cpus: readonly number[]) {
   return { ...template, space: base.context.space };
 }
 
-describe("whether some type has room", () => {
-  it("is asked again for other types, requirements and requests", () => {
+describe("hasFitting", () => {
+  it("is computed separately for other types, requirements and requests", () => {
     const { table, usable, set, space } = tableOf(["zone-a"], 2, 4);
     const [three, five] = [{ cpu: 3_000 }, { cpu: 5_000 }];
     for (let time = 0; time < 2; time++) {

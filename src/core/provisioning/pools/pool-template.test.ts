@@ -13,8 +13,8 @@ import {
   withinLimits,
 } from "./pool-template.ts";
 
-describe("what daemons take of a new node", () => {
-  it("is counted in its requests as the least that any of its types has of each resource", () => {
+describe("DaemonSet overhead in the requests of a new node", () => {
+  it("is the least overhead that one of its types has, for each resource", () => {
     const owner = { kind: "DaemonSet", name: "agent" };
     const daemon = (name: string, cpu: number) =>
       pod({
@@ -44,8 +44,8 @@ describe("what daemons take of a new node", () => {
   });
 });
 
-describe("types that a pool's limits leave out", () => {
-  it("are all types once the pool has reached its limit of nodes", () => {
+describe("types excluded by a NodePool limit", () => {
+  it("are all types once the pool has reached limits.nodes", () => {
     const excluded = (nodes: number) => {
       const pools = [{ ...poolInput({ limits: { nodes: 2 } }), usage: { nodes } }];
       return solve(schedulingInput({ pods: [pod()], pools })).excludedByLimits;
@@ -55,14 +55,14 @@ describe("types that a pool's limits leave out", () => {
   });
 });
 
-describe("limits while nodes are planned", () => {
+describe("NodePool limits during planning", () => {
   const bitsOf = (rows: readonly number[], size: number) => {
     const bits = noBits(size);
     for (const row of rows) setBit(bits, row);
     return bits;
   };
 
-  it("are charged with the largest of each resource, and leave the types that still fit", () => {
+  it("are charged with the largest type for each resource, and leave the types that still fit", () => {
     const random = new Random("limits");
     for (let round = 0; round < 60; round++) {
       const limits = {

@@ -22,15 +22,15 @@ function zoneFor(cpu: string, offerings: readonly Offering[], requests = {}): st
   return newClaims[0]?.cheapest.zone;
 }
 
-describe("an offering's own overhead", () => {
-  it("is taken from the type's capacity where the offering brings none of its own", () => {
+describe("the overhead override of an offering", () => {
+  it("applies to the type's capacity if the offering has no capacity override", () => {
     const offerings = [offering("zone-a", 1, { overheadOverride: { cpu: 1_000 } })];
     expect(zoneFor("3", offerings)).toBe("zone-a");
     expect(zoneFor("3500m", offerings)).toBe(undefined);
     expect(zoneFor("3500m", [...offerings, offering("zone-b", 9)])).toBe("zone-b");
   });
 
-  it("tells offerings of one capacity apart", () => {
+  it("distinguishes offerings with the same capacity override", () => {
     const offerings = [1_000, 100].map((cpu, index) =>
       offering(index === 0 ? "zone-a" : "zone-b", 1 + index, {
         capacityOverride: GPU,
@@ -46,8 +46,8 @@ describe("an offering's own overhead", () => {
   });
 });
 
-describe("rows of a type", () => {
-  it("are one for each capacity and overhead, and one type again when they are put together", () => {
+describe("the rows of an instance type", () => {
+  it("are one for each capacity and overhead, and merge into the same type again", () => {
     const offerings = [
       offering("zone-a", 1),
       offering("zone-b", 1, { capacityOverride: GPU }),

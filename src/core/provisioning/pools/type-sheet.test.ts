@@ -18,7 +18,7 @@ it("finds the first amount that is large or small enough", () => {
   }
 });
 
-it("has for each amount of a resource the types with at least so much", () => {
+it("lists for each amount of a resource the types with at least that amount", () => {
   const random = new Random("columns");
   for (let round = 0; round < 20; round++) {
     const all = Array.from({ length: 1 + random.int(70) }, () => ({ cpu: random.int(5) }));

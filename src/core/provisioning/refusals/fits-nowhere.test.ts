@@ -26,19 +26,19 @@ function leftOut(pods: Pod[], nodes = [BIG]): string[] {
 }
 
 describe("pods that fit nowhere", () => {
-  it("are those that no type holds and no node has room for", () => {
+  it("are too large for every type and every node", () => {
     const pods = [pod({ name: "huge", cpu: "100" }), pod({ name: "large", cpu: "6" })];
     expect(leftOut(pods)).toEqual(["huge"]);
     expect(leftOut(pods, [])).toEqual(["huge", "large"]);
   });
 
-  it("are those whose labels neither a pool nor a node has", () => {
+  it("select labels that no pool and no node has", () => {
     const asking = (value: string) =>
       pod({ name: value, cpu: "1", spec: { nodeSelector: { only: value } } });
     expect(leftOut([asking("here"), asking("nowhere")])).toEqual(["nowhere"]);
   });
 
-  it("are not those that have a wish to give up", () => {
+  it("do not include pods with a preference that could be dropped", () => {
     const preference = {
       matchExpressions: [{ key: "only", operator: "In" as const, values: ["nowhere"] }],
     };

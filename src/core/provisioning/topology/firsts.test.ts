@@ -5,7 +5,7 @@ import { oneOf } from "../../scheduling/requirement.ts";
 import { Firsts } from "./firsts.ts";
 import { ANY_NODE, type Place, type TopologyGroup } from "./topology-group.ts";
 
-it("asks each node once where the spread's pods are, however many firsts came to them", () => {
+it("reads the domains of each node once, however many first pods are on it", () => {
   const counts = new Map([
     ["zone-a", 60],
     ["zone-b", 0],

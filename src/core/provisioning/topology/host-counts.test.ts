@@ -6,7 +6,7 @@ const sorted = (entries: Iterable<readonly [number, number]>) =>
   [...entries].sort(([a], [b]) => a - b);
 
 describe("counts of pods by host", () => {
-  it("are those of a Map in which hosts without pods are not there", () => {
+  it("equal those of a Map without hosts that have no pods", () => {
     const random = new Random("hosts");
     for (const hosts of [3, 40, 200]) {
       const [counts, expected] = [new HostCounts(), new Map<number, number>()];

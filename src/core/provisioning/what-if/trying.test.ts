@@ -3,7 +3,7 @@ import { atOnce } from "../../../base/steps.ts";
 import { nodeView, pod, schedulingInput } from "../../../testing/builders.ts";
 import { PreparedCluster } from "./prepared-cluster.ts";
 
-it("a pod has no room if every other node is too full for it", () => {
+it("hasNoRoom is true for a pod if all nodes but one are too full", () => {
   const node = (name: string, cpu: string) =>
     nodeView({
       node: { name, capacity: { cpu: "4" } },
