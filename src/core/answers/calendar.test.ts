@@ -12,7 +12,7 @@ function window(budget: Partial<Budget>, now: string) {
     : `${found.active ? "closes" : "opens"} ${toRfc3339(found.changesAtMs)}`;
 }
 
-describe("a budget's window", () => {
+describe("the window of a scheduled budget", () => {
   const nights = { schedule: "0 22 * * *", duration: "8h" };
 
   it.each([
@@ -41,7 +41,7 @@ describe("a budget's window", () => {
     expect(window(budget, now)).toBe(expected);
   });
 
-  it("never closes when its hits leave no gap, and says nothing when it cannot be read", () => {
+  it("never closes without a gap between its hits, and is undefined for an invalid schedule", () => {
     expect(window({ schedule: "@hourly", duration: "1h" }, "2026-01-05T00:30:00Z")).toEqual({
       active: true,
     });
@@ -94,7 +94,7 @@ describe("the next allowed disruption", () => {
     expect(next(budgets, disrupting)).toBe(expected);
   });
 
-  it("is never where windows follow each other without a gap, however many others there are", () => {
+  it("is never if windows of several budgets follow each other without a gap", () => {
     const gapless: Budget = {
       nodes: "0",
       schedule: "CRON_TZ=Europe/Zurich 15 * * * *",
@@ -108,7 +108,7 @@ describe("the next allowed disruption", () => {
     expect(next([gapless], 0, [{ nodes: "30%" }, others])).toBe("never");
   });
 
-  it("comes when the pool's and the cluster's windows both allow it", () => {
+  it("is when the windows of the pool and of the cluster both allow it", () => {
     const closed = (hour: number): readonly Budget[] => [
       { nodes: "0", schedule: `0 ${hour} * * *`, duration: "4h" },
     ];
@@ -118,7 +118,7 @@ describe("the next allowed disruption", () => {
   });
 });
 
-describe("whose budgets are in the way", () => {
+describe("the budgets that block disruption", () => {
   const NOON = at("2026-01-05T12:00:00Z");
   const until = (hours: number): readonly Budget[] => [
     { nodes: "0", schedule: "0 9 * * *", duration: `${hours}h` },
@@ -145,7 +145,7 @@ describe("whose budgets are in the way", () => {
   });
 });
 
-describe("what a pool says of its budgets", () => {
+describe("the budget condition of a NodePool", () => {
   const NOON = at("2026-01-05T12:00:00Z");
   const byDay = { nodes: "0", schedule: "0 9 * * *", duration: "8h" };
   const standing = (
@@ -156,7 +156,7 @@ describe("what a pool says of its budgets", () => {
   ) => budgetStandingOf({ budgets, clusterBudgets, paused, expires }, NOON);
   const held = (...about: Parameters<typeof standing>) => standing(...about).held;
 
-  it("is nothing while all may be disrupted, and until when that holds", () => {
+  it("is undefined while disruption is allowed, with the time of the next change", () => {
     expect(held([{ nodes: "10%" }])).toBeUndefined();
     const nightly = { ...byDay, schedule: "0 22 * * *" };
     expect(standing([nightly])).toEqual({
@@ -165,7 +165,7 @@ describe("what a pool says of its budgets", () => {
     });
   });
 
-  it("is when the next disruption is allowed, by reason where that differs", () => {
+  it("says when the next disruption is allowed, by reason if that differs", () => {
     const message = "next allowed disruption: 2026-01-05T17:00:00Z";
     expect(held([byDay])).toEqual({ status: "False", reason: "Budgets", message });
     expect(held([], [byDay])).toEqual({
@@ -186,7 +186,7 @@ describe("what a pool says of its budgets", () => {
     });
   });
 
-  it("is of expiry, too, where that keeps budgets: none can name it", () => {
+  it("includes expiry if that respects budgets", () => {
     const all = { nodes: "0", reasons: ["Empty", "Drifted", "Underutilized"] } as const;
     const none = "budgets allow no disruption, and no schedule ever ends that";
     expect(held([all])).toEqual({ status: "False", reason: "Budgets", message: none });
@@ -198,7 +198,7 @@ describe("what a pool says of its budgets", () => {
     expect(held([{ nodes: "0" }], [], undefined, true)).toMatchObject({ message: none });
   });
 
-  it("is a pause, or the budget that cannot be read", () => {
+  it("reports a pause or an invalid budget", () => {
     expect(held([byDay], [], "paused by hand")).toMatchObject({
       reason: "Paused",
       message: "paused by hand",

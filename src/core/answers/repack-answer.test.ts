@@ -44,17 +44,17 @@ function asked(question: Question = {}) {
   return repackAnswer({ ...model.picture, ...picture }, views[0] as never, undefined);
 }
 
-describe("why repack leaves a node", () => {
-  it("is that repack is off, or that it does not handle this kind of pool", () => {
+describe("the reason why repack leaves a node", () => {
+  it("is that repack is off, or does not handle this kind of pool", () => {
     expect(asked({ picture: { repack: undefined } })).toBe("repack is off");
     expect(asked({ generation: "beta" })).toBe("repack is for v1 pools");
   });
 
-  it("is nothing for an empty node", () => {
+  it("is undefined for an empty node", () => {
     expect(asked({ nodes: [[]] })).toBeUndefined();
   });
 
-  it("is that the node has just replaced others", () => {
+  it("is that the node replaced others a short time ago", () => {
     const annotations = { "karpenter.sh/replacement-for-command": "c1" };
     const creationTimestamp = toRfc3339(NOW - HOUR_MS / 2);
     expect(asked({ claim: { annotations, creationTimestamp } })).toBe(
@@ -62,7 +62,7 @@ describe("why repack leaves a node", () => {
     );
   });
 
-  it("is that no plan saves enough, or that none could", () => {
+  it("is that no plan saves enough, or that none was possible", () => {
     const could = "repack: replacing it alone could save at most 25.0 %";
     expect(asked()).toBe(`${could}, but no plan saves 10 %`);
     const wants = (minSavingsPercent: number) =>

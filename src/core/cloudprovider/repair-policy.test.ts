@@ -15,7 +15,7 @@ const READ_ONLY: RepairPolicy = {
 };
 
 describe("repairPoliciesProblem", () => {
-  it("says what is wrong with a set, by policy, field and value", () => {
+  it("names the policy, field and value that is invalid", () => {
     expect(repairPoliciesProblem([READ_ONLY, FALLBACK])).toBeUndefined();
     const problems = [
       [],

@@ -137,7 +137,7 @@ describe("the ledger of consolidation", () => {
     expect(among(first, second, third)).toBeUndefined();
   });
 
-  it("counts the moves of a Deployment's pods across its ReplicaSets, of which each move without downtime makes one", () => {
+  it("counts moves of a Deployment's pods across its ReplicaSets", () => {
     const ledger = new Ledger(restraint);
     const of = (hash: string) => {
       const running = pod({

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { limitExceeded, remainingLimits } from "./limits.ts";
 
 describe("limits", () => {
-  it("leave what is not used, for limited resources only", () => {
+  it("leave what is not used, only for resources with a limit", () => {
     expect(remainingLimits({ cpu: 4_000, nodes: 2 }, { cpu: 1_000, memory: 5 })).toEqual({
       cpu: 3_000,
       nodes: 2,

@@ -204,7 +204,7 @@ const world = fc.record({
   }),
 });
 
-it("plans only what can be allocated", () => {
+it("plans only devices that can be allocated", () => {
   let placed = 0;
   fc.assert(
     fc.property(world, ({ types, network, claims, pods }) => {

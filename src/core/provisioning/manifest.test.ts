@@ -14,7 +14,7 @@ function planned(pool: Parameters<typeof poolInput>[0], nodeSelector = {}): Plan
 }
 
 describe("claimManifest", () => {
-  it("makes a NodeClaim that says what the pods left open", () => {
+  it("makes a NodeClaim with the requirements that the pods leave open", () => {
     const claim = claimManifest(
       planned({
         labels: { team: "red" },
@@ -118,7 +118,7 @@ describe("claimManifest", () => {
     `);
   });
 
-  it("makes a Machine for a Provisioner, in its words", () => {
+  it("makes a Machine for a Provisioner, with the older field names", () => {
     const alpha = {
       generation: "alpha" as const,
       classRef: { group: "karpenter.k8s.aws", kind: "AWSNodeTemplate", name: "default" },

@@ -345,7 +345,7 @@ function checkLeftOver(input: SchedulingInput, result: SchedulingResult): void {
 }
 
 describe("solve, on random clusters", () => {
-  it("plans only what will hold when the nodes are there, and leaves nothing out", () => {
+  it("makes valid plans that contain every pod", () => {
     fc.assert(
       fc.property(scenario, ({ input, deployments }) => {
         const result = solve(input);
@@ -365,7 +365,7 @@ describe("solve, on random clusters", () => {
     );
   });
 
-  it("makes the same plan from the same cluster told in another order", () => {
+  it("makes the same plan for any order of pods, pools, types and nodes", () => {
     fc.assert(
       fc.property(scenario, ({ input }) => {
         const turned = solve({
@@ -382,7 +382,7 @@ describe("solve, on random clusters", () => {
     );
   });
 
-  it("makes several plans of one batch, each as if it were the only one", () => {
+  it("makes several plans of one batch, each like the only one", () => {
     fc.assert(
       fc.property(scenario, ({ input }) => {
         const batch = atOnce(prepare(input));
@@ -396,7 +396,7 @@ describe("solve, on random clusters", () => {
     );
   });
 
-  it("promises no unit of a reservation twice, whatever the pods are", () => {
+  it("uses no unit of a reservation twice", () => {
     const reserving = fc.tuple(
       scenario,
       fc.array(
@@ -438,7 +438,7 @@ describe("solve, on random clusters", () => {
     );
   });
 
-  it("says of pods without a place what would help, and that does help", () => {
+  it("suggests fixes for pending pods that really place them", () => {
     let fixes = 0;
     fc.assert(
       fc.property(scenario, ({ input }) => {

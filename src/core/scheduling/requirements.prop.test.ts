@@ -61,7 +61,7 @@ function allowed(of: Requirement): string[] {
 const RUNS = { seed: 1, numRuns: 300 };
 
 describe("the algebra of requirements", () => {
-  it("means what the operator says", () => {
+  it("allow a value as the operator defines", () => {
     fc.assert(
       fc.property(spec(), value, (written, candidate) => {
         const { operator, values = [] } = written;
@@ -83,7 +83,7 @@ describe("the algebra of requirements", () => {
     );
   });
 
-  it("intersects as sets do", () => {
+  it("intersect like sets", () => {
     fc.assert(
       fc.property(requirement, requirement, (a, b) => {
         const both = allowed(a).filter((candidate) => allows(b, candidate));
@@ -93,7 +93,7 @@ describe("the algebra of requirements", () => {
     );
   });
 
-  it("intersects in any order and grouping, and twice changes nothing", () => {
+  it("intersect in any order and grouping, and idempotently", () => {
     fc.assert(
       fc.property(requirement, requirement, requirement, (a, b, c) => {
         expect(intersect(a, b)).toEqual(intersect(b, a));
@@ -106,7 +106,7 @@ describe("the algebra of requirements", () => {
     );
   });
 
-  it("finds an intersection exactly when one is left", () => {
+  it("report an intersection exactly if a value is left", () => {
     fc.assert(
       fc.property(requirement, requirement, (a, b) => {
         expect(intersects(a, b)).toBe(intersects(b, a));
@@ -117,7 +117,7 @@ describe("the algebra of requirements", () => {
     );
   });
 
-  it("survives being written and read back, exclusions within bounds included", () => {
+  it("survive conversion to specs and back, with exclusions within bounds", () => {
     fc.assert(
       fc.property(requirement, (before) => {
         const after = toSpecs(before).map(toRequirement).reduce(intersect);
@@ -127,7 +127,7 @@ describe("the algebra of requirements", () => {
     );
   });
 
-  it("offers a value that it allows", () => {
+  it("suggest only an allowed value", () => {
     fc.assert(
       fc.property(requirement, (any) => {
         const offered = anyValue(any);
@@ -138,7 +138,7 @@ describe("the algebra of requirements", () => {
     );
   });
 
-  it("accepts labels exactly when each label is allowed or may be absent", () => {
+  it("accept labels exactly if each label is allowed or may be absent", () => {
     const labels = fc.dictionary(fc.constantFrom(...KEYS), value);
     fc.assert(
       fc.property(labels, requirements, (own, wanted) => {
@@ -152,7 +152,7 @@ describe("the algebra of requirements", () => {
     );
   });
 
-  it("gives reasons exactly when it does not accept", () => {
+  it("report conflicts exactly if they do not accept", () => {
     const undefinedKeys = fc.subarray(KEYS).map((keys) => new Set(keys));
     fc.assert(
       fc.property(requirements, requirements, undefinedKeys, (own, wanted, mayBeUndefined) => {
@@ -163,7 +163,7 @@ describe("the algebra of requirements", () => {
     );
   });
 
-  it("names equal sets alike, however they were put together", () => {
+  it("give equal sets the same id, however they were built", () => {
     fc.assert(
       fc.property(requirements, requirements, (a, b) => {
         expect(a.and(b).id).toBe(b.and(a).id);

@@ -49,7 +49,7 @@ function podOf(name: string, shape: Shape): Pod {
 }
 
 describe("the pods of a node", () => {
-  it("are in order of their keys, with the sums that adding all up gives", () => {
+  it("are sorted by key, with the same sums as a full count", () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 30 }), (acts) => {
         const kept = new NodePods();

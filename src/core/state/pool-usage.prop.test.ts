@@ -107,8 +107,8 @@ function play(state: ClusterState, one: Change, version: number): void {
   else state.deleteClaim(`c${index}`, kind);
 }
 
-describe("what the nodes of a pool have", () => {
-  it("is the sum of those shown, whatever changes and whoever looks in between", () => {
+describe("the usage of a NodePool", () => {
+  it("is the sum of its nodes, after any changes and at any time", () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 60, size: "max" }), (changes) => {
         const state = createClusterState();
@@ -135,7 +135,7 @@ describe("what the nodes of a pool have", () => {
     );
   });
 
-  it("is a moment: later changes do not touch an answer, and without any it is the same", () => {
+  it("is a snapshot that later changes do not touch, and the same object without changes", () => {
     const state = createClusterState();
     const labels = { "karpenter.sh/nodepool": "a" };
     const sized = (name: string) =>
@@ -148,7 +148,7 @@ describe("what the nodes of a pool have", () => {
     expect(before).toMatchObject({ cpu: 4_000, nodes: 1 });
   });
 
-  it("costs what has changed, however many nodes there are", () => {
+  it("is updated in time proportional to the changed nodes", () => {
     const usage = new PoolUsage();
     let asked = 0;
     const labels = { "karpenter.sh/nodepool": "a" };

@@ -7,7 +7,7 @@ const claim = (status: "True" | "False") =>
     status: { conditions: [{ type: "Consolidatable", status, lastTransitionTime: "" }] },
   });
 
-test("a claim comes to rest only when it becomes consolidatable", () => {
+test("a NodeClaim becomes quiet only when it becomes Consolidatable", () => {
   expect(comesToRest(claim("False"), claim("True"))).toBe(true);
   expect(comesToRest(claim("True"), claim("True"))).toBe(false);
   expect(comesToRest(claim("False"), claim("False"))).toBe(false);

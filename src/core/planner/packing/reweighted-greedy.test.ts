@@ -49,7 +49,7 @@ function roundsOf(packing: Packing, budget = { ...ENDLESS }) {
 }
 
 describe("reweighted greedy", () => {
-  it("takes every item once, into bins that hold them", () => {
+  it("places every item once, into bins with room for them", () => {
     for (let seed = 0; seed < 20; seed++) {
       const packing = mixed(seed);
       for (const uses of roundsOf(packing)) {
@@ -71,7 +71,7 @@ describe("reweighted greedy", () => {
     }
   });
 
-  it("mostly costs less than greedy filling in all five orders", () => {
+  it("is mostly cheaper than greedy filling in all five orders", () => {
     const ratios = Array.from({ length: 20 }, (_, seed) => {
       const packing = mixed(seed);
       const prices = roundsOf(packing).map((uses) => packingPrice(packing, uses));
@@ -81,7 +81,7 @@ describe("reweighted greedy", () => {
     expect(ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length).toBeLessThan(0.98);
   });
 
-  it("ends with its budget", () => {
+  it("stops when its budget is used up", () => {
     const packing = mixed(1);
     const all = roundsOf(packing).length;
     const some = roundsOf(packing, { units: 20_000 }).length;

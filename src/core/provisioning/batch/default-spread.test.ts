@@ -27,7 +27,7 @@ describe("default topology spread", () => {
     defaultSpreader({ constraints, services, workloads } as never)(one).spec
       .topologySpreadConstraints;
 
-  it("selects by the Services that select the pod and by its controller", () => {
+  it("uses the selectors of the pod's Services and of its controller", () => {
     expect(spreads(web, [service], [replicaSet])).toEqual([
       {
         ...ZONAL,
@@ -39,7 +39,7 @@ describe("default topology spread", () => {
     ]);
   });
 
-  it("selects by the expressions of its controller, too", () => {
+  it("uses the matchExpressions of the pod's controller", () => {
     const notBack = { key: "tier", operator: "NotIn", values: ["back"] };
     const spec = { selector: { matchLabels: { app: "web" }, matchExpressions: [notBack] } };
     const [spread] = spreads(web, [], [{ ...replicaSet, spec }]) ?? [];
@@ -49,7 +49,7 @@ describe("default topology spread", () => {
     ]);
   });
 
-  it("leaves pods alone that nothing selects, or that have a spread of their own", () => {
+  it("does not apply to pods without a Service or controller, or with their own spread", () => {
     const elsewhere = { ...service, metadata: { name: "web", namespace: "other" } };
     expect(spreads(web, [elsewhere, { ...service, spec: {} }], [])).toBe(undefined);
     const own = [{ maxSkew: 2, topologyKey: "rack", whenUnsatisfiable: "DoNotSchedule" as const }];
@@ -58,7 +58,7 @@ describe("default topology spread", () => {
     expect(spreads(spread, [service], [])).toBe(own);
   });
 
-  it("is kept by the plan, for each pod by its own controller, even if the pods look alike", () => {
+  it("applies to each pod by its own controller, even if the pods are otherwise equal", () => {
     const hard = [{ ...ZONAL, whenUnsatisfiable: "DoNotSchedule" }];
     // As in a mirror, these pods share one spec and one labels object.
     const { spec } = web;

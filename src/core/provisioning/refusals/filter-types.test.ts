@@ -21,8 +21,8 @@ const types = fc.array(
   { minLength: 1, maxLength: 70 },
 );
 
-describe("types that a pod cannot have", () => {
-  it("are counted by what each falls by first, told in the order of the types", () => {
+describe("instance types that a pod cannot use", () => {
+  it("are counted by the first reason that excludes each, in the order of the types", () => {
     fc.assert(
       fc.property(types, fc.integer({ min: 0, max: 9_000 }), fc.boolean(), (drawn, cpu, daemon) => {
         const all = drawn.map(({ cpu: cores, arch, available }, at) => {
@@ -57,7 +57,7 @@ describe("types that a pod cannot have", () => {
   });
 });
 
-describe("the sentence about types of which none is left", () => {
+describe("the message for a pod without a possible instance type", () => {
   /**
    * Upstream's sentence for these types. The letters of a type: `m` it meets the requirements, `h` it holds the
    * requests, `o` it has an offering.
