@@ -34,7 +34,7 @@ function answers(moves: readonly MoveRecord[], by?: string) {
 }
 
 describe("the answer about moves of pods to a node", () => {
-  it("says what was planned while the new nodes are not all there", () => {
+  it("says what was planned while some new nodes are missing", () => {
     expect(answers([MOVE])).toEqual([
       {
         ...{ command: "c1", reason: "Underutilized", at: "2026-01-05T00:00:00Z", says: PLANNED },

@@ -114,7 +114,7 @@ describe("unfinished commands", () => {
     }
   });
 
-  it("are taken back without a list of their nodes where nothing was to come; many records are read in steps", () => {
+  it("without a node list and without replacements are rolled back, many of them in steps", () => {
     const plain = { ...record(0), nodes: [] };
     const all = Array.from({ length: 1_000 }, (_, index) => {
       const name = String(index).padStart(4, "0");

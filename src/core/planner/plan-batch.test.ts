@@ -180,7 +180,7 @@ describe("planBatch", () => {
     expect(names.toSorted()).toEqual([["a"], ["b"], ["c-0"], ["c-1"]]);
   });
 
-  it("with upstream's exact rules, tries the last changed of nodes with equally many pods first", () => {
+  it("to the letter: of nodes with as many pods the one that got there last comes first", () => {
     const large = ["a", "b", "c", "d"].map((name) => pod({ name, cpu: "3500m" }));
     const pods = [...large, pod({ name: "e", cpu: "100m" })];
     const one = schedulingInput({ pods, pools: [poolInput({}, [instanceType({ cpu: 8 })])] });

@@ -324,7 +324,7 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
-  it("lets the pool use smaller types where several limits would have to be raised", () => {
+  it("lets the pool use smaller types if otherwise several limits would have to be raised", () => {
     const sized = (cpu: number) => instanceType({ cpu, labels: { "test.sh/cores": [`${cpu}`] } });
     const requirements = [{ key: "test.sh/cores", operator: "Gt" as const, values: ["4"] }];
     const limits = { cpu: 4_000, memory: 16 * 2 ** 30 };

@@ -54,7 +54,7 @@ describe("the default pool of a namespace", () => {
     expect(Object.keys(planned({ pods, namespaces: [team("batch")] }))).toEqual(["cheap"]);
   });
 
-  it("may be a Provisioner, which has another label", () => {
+  it("may be a Provisioner, which has another label key", () => {
     const provisioner = { name: "old", id: "provisioner/old", generation: "alpha" } as const;
     const pools = [...POOLS, poolInput(provisioner, [dear as never])];
     const namespaces = [team("provisioner/old")];

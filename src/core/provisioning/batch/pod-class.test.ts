@@ -15,7 +15,7 @@ function asking(operator: string) {
   return deepFreeze(pod({ spec }));
 }
 
-it("reads nothing of a pod that planning may not look at", () => {
+it("does not read fields of a pod that planning must not use", () => {
   expect(() => wishesOf(asking("Likes").spec, "Respect", [])).toThrow();
   expect(() => readPod(asking("Likes"), SETTINGS)).not.toThrow();
   expect(() => readPod(asking("In"), SETTINGS)).not.toThrow();

@@ -21,7 +21,7 @@ function hasPlace(
   return unschedulable.length === 0;
 }
 
-describe("room for a daemon that is to come to a node", () => {
+describe("room for a DaemonSet pod that has not come to a node yet", () => {
   const terms = (...values: readonly string[]) => ({
     affinity: {
       nodeAffinity: {
@@ -34,20 +34,20 @@ describe("room for a daemon that is to come to a node", () => {
     },
   });
 
-  it("is kept where one of its required terms is met, and only there", () => {
+  it("is kept only if the node meets one of its required node affinity terms", () => {
     expect(hasPlace({})).toBe(false);
     expect(hasPlace(terms("hdd", "ssd"))).toBe(false);
     expect(hasPlace(terms("hdd", "tape"))).toBe(true);
   });
 
-  it("is not kept where a taint keeps the daemon away", () => {
+  it("is not kept if the DaemonSet pod does not tolerate a taint", () => {
     const taints = [{ key: "team", effect: "NoSchedule" as const }];
     const tolerations = [{ key: "team", operator: "Exists" as const }];
     expect(hasPlace({}, { taints, tolerations })).toBe(true);
     expect(hasPlace({ tolerations }, { taints, tolerations })).toBe(false);
   });
 
-  it("is kept where a taint only discourages it", () => {
+  it("is kept despite a PreferNoSchedule taint", () => {
     const taints = [{ key: "team", effect: "PreferNoSchedule" as const }];
     expect(hasPlace({}, { taints })).toBe(false);
     expect(hasPlace(terms("hdd"), { taints })).toBe(true);
@@ -80,7 +80,7 @@ describe("a node that reboots", () => {
     return unschedulable.length === 0;
   };
 
-  it("has the room of pods that still stop: it takes none before they are over", () => {
+  it("counts the room of pods that are being deleted as free", () => {
     expect(hasRoomFor(ending, "True")).toBe(true);
     expect(hasRoomFor(ending, "False")).toBe(false);
     // A pod that cannot be evicted stays on the node during the reboot.
