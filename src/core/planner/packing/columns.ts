@@ -11,7 +11,8 @@ import {
   MOST_JOINS,
   ROUNDS_WITHOUT_GAIN,
 } from "../settings.ts";
-import { LinearProgram, type PatternColumn, type PatternMix } from "./linear-program.ts";
+import type { PatternColumn } from "./column-list.ts";
+import { LinearProgram, type PatternMix } from "./linear-program.ts";
 import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts";
 import { type ColumnTask, PatternPricing } from "./pattern-pricing.ts";
 

@@ -56,6 +56,7 @@ export function* withBetterDomains(
     rowCounts[from.row] = (rowCounts[from.row] as number) - 1;
     rowCounts[to.row] = (rowCounts[to.row] as number) + 1;
     counts.noteMove(best.move);
+    packings.noteMove(best.move);
     movePod(best.move, options.domainNow);
     [better, price] = [best.packed.solution(), least];
   }
@@ -158,6 +159,10 @@ interface PackedWhole {
 interface KnownPart extends PackingPart {
   /** Parts with equal rows and bins have the same number, even if their counts differ. */
   readonly shape: number;
+  /** The rows of this part, as rows of the whole packing. */
+  readonly has: ReadonlySet<number>;
+  /** The packing of this part after a move, by the rows that the move changes. Undefined: it cannot be packed. */
+  readonly afterMoves: Map<string, PackedPart | undefined>;
 }
 
 /** Packs the parts that a move changes, and caches each packing: most moves leave most parts as they are. */
@@ -175,7 +180,7 @@ class Packings {
     this.#parts = partsOf(demand).map((part) => {
       const text = textOf(part.packing);
       const shape = within(shapes, text, () => shapes.size);
-      return { ...part, shape };
+      return { ...part, shape, has: new Set(part.rows), afterMoves: new Map() };
     });
     this.#resourcePrices = demand.resourcePrices;
     this.#budget = budget;
@@ -188,9 +193,13 @@ class Packings {
   *after(move: Move, rowCounts: readonly number[]): Steps<PackedWhole | undefined> {
     const found: PackedPart[] = [];
     let price = 0;
-    const counts = afterMove(rowCounts, move);
     for (const part of this.#parts) {
-      const one = yield* this.#packed(part, counts);
+      const change = [move.from, move.to].map(({ row }) => (part.has.has(row) ? row : "")).join();
+      let one = part.afterMoves.get(change);
+      if (one === undefined && !part.afterMoves.has(change)) {
+        one = yield* this.#packed(part, afterMove(rowCounts, move));
+        part.afterMoves.set(change, one);
+      }
       if (one === undefined) return undefined;
       price += one.price;
       found.push(one);
@@ -198,6 +207,12 @@ class Packings {
     const solution = () =>
       found.flatMap((one, index) => (this.#parts[index] as KnownPart).inWhole(one.solution));
     return { price, solution };
+  }
+
+  /** Call this after a move is made: the remembered packings of the parts that it changed no longer hold. */
+  noteMove({ from, to }: Move): void {
+    for (const { has, afterMoves } of this.#parts)
+      if (has.has(from.row) || has.has(to.row)) afterMoves.clear();
   }
 
   *#packed(

@@ -1,7 +1,7 @@
 /** The linear program of column generation. */
+import { ColumnList, type PatternColumn } from "./column-list.ts";
 import {
   type Bin,
-  contentValue,
   mostInBin,
   type Packing,
   type Pattern,
@@ -16,13 +16,6 @@ export const ZERO = 1e-9;
  * Otherwise rounding errors could make patterns enter and leave for ever.
  */
 export const ENTRY_MARGIN = 1e-6;
-
-/** A pattern as a column of the linear program. */
-export interface PatternColumn {
-  readonly pattern: Pattern;
-  /** The price of one bin that is filled by the pattern. */
-  readonly price: number;
-}
 
 /** A solution of the linear program. */
 export interface PatternMix {
@@ -121,17 +114,12 @@ export class LinearProgram {
   improve(columns: readonly PatternColumn[], budget: WorkBudget): boolean {
     let changed = false;
     const dualPrices = this.#dualPrices;
+    const list = new ColumnList(columns);
     for (let step = 0; step < columns.length * 3 && budget.units > 0; step++) {
       // The entering column has the best ratio of gain to price. By the gain alone, large bins would enter first and be
       // replaced later.
-      let best: PatternColumn | undefined;
-      let share = ENTRY_MARGIN;
-      for (const column of columns) {
-        const gain = contentValue(column.pattern, dualPrices) / column.price - 1;
-        if (gain <= share) continue;
-        best = column;
-        share = gain;
-      }
+      const { at, gain: share } = list.best(dualPrices, ENTRY_MARGIN);
+      const best = columns[at];
       // A row with a negative dual price: to pack more items than there are lowers the price.
       const surplus =
         best === undefined

@@ -75,14 +75,6 @@ export function packingPrice(packing: Packing, uses: readonly PatternUse[]): num
   );
 }
 
-/** The value of the content of one bin, where `values` has the value of one item of each row. */
-export function contentValue({ rows, times }: Pattern, values: Float64Array): number {
-  let sum = 0;
-  for (let at = 0; at < rows.length; at++)
-    sum += (values[rows[at] as number] as number) * (times[at] as number);
-  return sum;
-}
-
 /** What items are worth together: the sum over dimensions of amount × price. */
 export function dot(amounts: Float64Array, prices: Float64Array): number {
   let sum = 0;

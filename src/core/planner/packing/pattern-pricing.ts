@@ -7,7 +7,8 @@ import { uses, type WithoutHeuristics } from "../heuristics.ts";
 import { BRANCH_AND_BOUND_STEPS, PATTERNS_PER_ROUND } from "../settings.ts";
 import { BinFiller } from "./bin-filler.ts";
 import { BranchAndBound } from "./branch-and-bound.ts";
-import { ENTRY_MARGIN, type PatternColumn, ZERO } from "./linear-program.ts";
+import type { PatternColumn } from "./column-list.ts";
+import { ENTRY_MARGIN, ZERO } from "./linear-program.ts";
 import { type Bin, dot, type Packing, type Pattern, type Row, type WorkBudget } from "./packing.ts";
 import { largestKeyFirst } from "./row-orders.ts";
 
