@@ -12,10 +12,11 @@ import type { Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Pass } from "../../provisioning/place.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
-import type { Rule, TopologyGroup } from "../../provisioning/topology/topology-group.ts";
+import type { Rule } from "../../provisioning/topology/topology-group.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import { uses, type WithoutHeuristics } from "../heuristics.ts";
 import { HOST_DIMENSION_SHARE, MOST_HOST_DIMENSIONS, MOST_REQUIREMENT_SETS } from "../settings.ts";
+import { perHostOf } from "../sources/least-hosts.ts";
 import type { ClassDemand, ClassPods, Domain } from "./class-demand.ts";
 import { ClassDemands } from "./class-demands.ts";
 import { type DomainNow, dividedByDomain } from "./domains.ts";
@@ -86,11 +87,6 @@ interface HostDimension {
   readonly group: object;
   /** The most pods of the rule on one host. */
   readonly perHost: number;
-}
-
-/** The most pods of the group on one host. */
-function perHostOf({ type, maxSkew }: TopologyGroup): number {
-  return type === "spread" ? maxSkew : 1;
 }
 
 /** The host rules that need most hosts. */

@@ -4,8 +4,8 @@
  * cheap as expected, the greedy plan would have lost and is never finished.
  */
 import type { Steps } from "../../../base/steps.ts";
-import type { NewNodeClaim } from "../../provisioning/nodes/new-nodeclaim.ts";
 import type { OpenClaims } from "../../provisioning/nodes/open-claims.ts";
+import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
 import { rankOf } from "../../provisioning/pools/rank.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import type { Batch } from "../../provisioning/solve.ts";
@@ -13,6 +13,8 @@ import { type PackingDemand, packingDemandOf } from "../packing/demand.ts";
 import { priceMicroUsd } from "../plan-price.ts";
 import type { PlannerOptions } from "../planner-options.ts";
 import { EXPECTED_PACKING_COST } from "../settings.ts";
+import { leastHosts } from "./least-hosts.ts";
+import { PartialPlanBound } from "./partial-plan-bound.ts";
 
 export interface Race {
   /** Whether the unfinished greedy plan already costs so much that a packing would save enough over it. */
@@ -32,17 +34,19 @@ export function* raceOf(
   { base, queued, isOfOnePriority, together }: Batch,
   { nodeMicroUsdPerHour, minSaving, ...options }: PlannerOptions,
 ): Steps<Race | undefined> {
-  const { templates, nodes } = base;
+  const { templates, context, classes, nodes } = base;
   const isUncertain = together !== undefined || !isOfOnePriority || nodes.length > 0;
   if (isUncertain || !areOfOneRank(templates)) return undefined;
   const demand = yield* packingDemandOf(base, queued, { nodeMicroUsdPerHour, ...options });
   const expected = demand.resourcePrices.leastCost * EXPECTED_PACKING_COST;
+  const hosts = leastHosts(classes, templates, demand.rows, queued.length);
+  const soFar = new PartialPlanBound(templates, new PriceFloor(templates, context.space), hosts);
   let [least, nodeCount] = [0, 0];
   const beats = (price: number, size: number) =>
     price < least && price + (size - nodeCount) * nodeMicroUsdPerHour <= least * (1 - minSaving);
   return {
     isLost: ({ all }) => {
-      [least, nodeCount] = [priceSoFar(all), all.length];
+      [least, nodeCount] = [soFar.of(all), soFar.nodes(all)];
       return beats(expected, 0);
     },
     isWonBy: (packed) =>
@@ -51,14 +55,6 @@ export function* raceOf(
       packed.unschedulable.length === 0,
     demand,
   };
-}
-
-/**
- * A lower bound on the price of a greedy plan while it is made. Each further pod only takes instance types away from a
- * node, and no node is dropped, so the bound never falls. Exported for tests.
- */
-export function priceSoFar(claims: readonly NewNodeClaim[]): number {
-  return claims.reduce((sum, { price }) => sum + price, 0);
 }
 
 function areOfOneRank(templates: Batch["base"]["templates"]): boolean {

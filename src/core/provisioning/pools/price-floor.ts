@@ -38,6 +38,11 @@ export class PriceFloor {
     });
   }
 
+  /** Indexed by position of the type in its table. Infinite: the type cannot be launched. */
+  pricesOf(template: number): readonly number[] {
+    return this.#prices[template] ?? [];
+  }
+
   /** Smallest price of any set of new nodes with room for these requests, in micro-dollars per hour. */
   least(requests: Resources): number {
     let least = 0;

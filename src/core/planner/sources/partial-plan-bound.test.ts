@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
+import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
 import { planUntil, prepare } from "../../provisioning/solve.ts";
 import { priceMicroUsd } from "../plan-price.ts";
-import { priceSoFar } from "./race.ts";
+import { PartialPlanBound } from "./partial-plan-bound.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
@@ -16,10 +17,12 @@ describe("the lower bound of a running plan's price", () => {
 
   it("grows as nodes fill, and never exceeds the final price", () => {
     const one = batch();
+    const { templates, context } = one.base;
+    const soFar = new PartialPlanBound(templates, new PriceFloor(templates, context.space));
     const seen: number[] = [];
     const plan = atOnce(
       planUntil(one, ({ all }) => {
-        seen.push(priceSoFar(all));
+        seen.push(soFar.of(all));
         return false;
       }),
     );

@@ -1,0 +1,60 @@
+/**
+ * A proven lower bound on the number of new nodes: host rules allow only so many of their pods on one node. It counts
+ * only pods that the greedy rules will place if a packing places all pods: host rules are their only topology rules,
+ * and no limit can prevent a node for them.
+ */
+import { type PodClass, variantsOf } from "../../provisioning/batch/pod-class.ts";
+import type { Pass } from "../../provisioning/place.ts";
+import { mayRunOut, type Template } from "../../provisioning/pools/pool-template.ts";
+import {
+  isPermanent,
+  type Rule,
+  type TopologyGroup,
+} from "../../provisioning/topology/topology-group.ts";
+import type { ClassPods } from "../packing/class-demand.ts";
+
+/**
+ * The bound of the rule that needs most nodes. `rows`: the rows of the packing demand; `batchPods`: all pods of the
+ * batch.
+ */
+export function leastHosts(
+  classes: Pass["classes"],
+  templates: readonly Template[],
+  rows: readonly { readonly classes: readonly ClassPods[] }[],
+  batchPods: number,
+): number {
+  // Greedy rules open at most one node for each pod. If limits may refuse one of so many, nothing can be proven.
+  if (templates.some((template) => mayRunOut(template, batchPods))) return 0;
+  const pods = new Map<TopologyGroup, number>();
+  for (const row of rows)
+    for (const { podClass, items } of row.classes)
+      for (const { group } of alwaysKept(classes, podClass))
+        pods.set(group, (pods.get(group) ?? 0) + items.length);
+  let hosts = 0;
+  for (const [group, count] of pods) hosts = Math.max(hosts, Math.ceil(count / perHostOf(group)));
+  return hosts;
+}
+
+/** The most pods of the group on one host. */
+export function perHostOf({ type, maxSkew }: TopologyGroup): number {
+  return type === "spread" ? maxSkew : 1;
+}
+
+/** The host rules of the class that hold even if all preferences are given up. */
+function alwaysKept(classes: Pass["classes"], podClass: PodClass): readonly Rule[] {
+  let kept: readonly Rule[] | undefined;
+  for (const variant of variantsOf(classes, podClass)) {
+    // Such a pod may find no place: its zone may be full, or its volume may be in a zone without nodes.
+    if (variant.narrowingRules.length > 0 || podClass.hasVolumes) return [];
+    const own = variant.hostRules;
+    kept =
+      kept?.filter(({ group }) => own.some((rule) => rule.group === group)) ??
+      own.filter(keepsApart);
+    if (kept.length === 0) return kept;
+  }
+  return kept ?? [];
+}
+
+function keepsApart({ group, self }: Rule): boolean {
+  return self && !group.inverse && isPermanent(group);
+}
