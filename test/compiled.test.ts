@@ -1,6 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { compiledImports, isCompiled } from "./compiled.ts";
 
@@ -67,5 +76,20 @@ describe("an import", () => {
     rmSync(join(root, "src/base/one.ts"));
     expect(answer("../base/one.ts")).toBeUndefined();
     expect(answer("../../data/a.ts")).toBeUndefined();
+  });
+});
+
+describe("the compiled files", () => {
+  // TypeScript 7.0.2 writes `{ _a: found }` for `{ Name: found }` in a class that is called Name.
+  it("name no property after a class that the compiler renamed", () => {
+    const dist = fileURLToPath(new URL("../dist/", import.meta.url));
+    const files = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter(
+      (file) => file.endsWith(".js") && !file.startsWith("bundle"),
+    );
+    expect(files.length).toBeGreaterThan(500);
+    const renamed = files.filter((file) =>
+      /[{,]\s*_[a-z]\s*[:,}]/.test(readFileSync(join(dist, file), "utf8")),
+    );
+    expect(renamed).toEqual([]);
   });
 });

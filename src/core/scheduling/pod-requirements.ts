@@ -3,8 +3,15 @@
  * When preferences are dropped, the next term counts.
  * upstream: pkg/scheduling/requirements.go
  */
-import type { NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../../apis/core/pod.ts";
+import type {
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  Pod,
+  PodAffinity,
+  PodAffinityTerm,
+} from "../../apis/core/pod.ts";
 import { matchesNodeSelectorTerm } from "../../apis/core/selectors.ts";
+import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels.ts";
 import { oneOf, toRequirement } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
 
@@ -78,4 +85,24 @@ function selectorRequirements(
   if (selector === undefined) return Requirements.NONE;
   const entries = Object.entries(selector);
   return Requirements.of(entries.map(([key, value]) => oneOf(key, [value])));
+}
+
+/** The topology keys of all rules of these pods, except the host name: the host name of a node is never open. */
+export function topologyKeys(pods: Iterable<Pod>): Set<string> {
+  const keys = new Set<string>();
+  for (const { spec } of pods) {
+    const { podAffinity, podAntiAffinity } = spec.affinity ?? {};
+    for (const { topologyKey } of [
+      ...(spec.topologySpreadConstraints ?? []),
+      ...[podAffinity, podAntiAffinity].flatMap(requiredOf),
+    ])
+      keys.add(normalizedLabel(topologyKey));
+  }
+  keys.delete(HOSTNAME_LABEL_KEY);
+  return keys;
+}
+
+/** The required terms of a pod affinity or anti-affinity. */
+export function requiredOf(rules: PodAffinity | undefined): readonly PodAffinityTerm[] {
+  return rules?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
 }

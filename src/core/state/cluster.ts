@@ -11,7 +11,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Resources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { Headroom } from "../buffers/headroom.ts";
-import type { ClaimPlan, ClaimPlans } from "./as-planned.ts";
+import type { ClaimPlan, ClaimPlans } from "./claim-plans.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Placements } from "./placements.ts";
 import type { PodAdmission } from "./pod-admission.ts";

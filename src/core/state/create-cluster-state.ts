@@ -13,7 +13,7 @@ import type { Resources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import { Headroom } from "../buffers/headroom.ts";
-import { type ClaimPlan, ClaimPlans, claimKey, keyOfClaim } from "./as-planned.ts";
+import { type ClaimPlan, ClaimPlans, claimKey, keyOfClaim } from "./claim-plans.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
 import { NodePods } from "./node-pods.ts";

@@ -133,9 +133,9 @@ export class Placements {
   }
 
   /**
-   * The pod was bound to the node with these names: the Node's and its claim's. If it took the seat of an
-   * equal pod of its owner, that pod gets its seat: kube-scheduler may bind pods of one owner in any order. Mostly nobody has a seat to
-   * lose.
+   * The pod was bound to the node with these names: the Node's and its claim's. If it took the seat of an equal pod of
+   * its owner, that pod gets its seat: kube-scheduler may bind pods of one owner in any order. Mostly nobody has a seat
+   * to lose.
    */
   bound(pod: Pod, namesOf: () => readonly string[]): void {
     if (this.#byTarget.size === 0) return;
@@ -147,7 +147,7 @@ export class Placements {
     const seat = vacant ?? this.#vacant.get(heirs)?.values().next().value;
     const isElsewhere = seat === undefined || !names.includes(seat.target);
     const taken = isElsewhere ? this.#openAt(names, heirs) : undefined;
-    const isAlike = deepEqual(taken?.requests, podRequests(pod));
+    const isAlike = taken !== undefined && deepEqual(taken.requests, podRequests(pod));
     if (seat !== undefined && isAlike && taken !== undefined) this.#move(taken, seat.target);
     else if (isElsewhere) this.#noteTaker(pod, names);
     if (seat !== undefined) this.#end(seat);

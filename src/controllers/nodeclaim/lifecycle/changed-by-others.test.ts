@@ -88,7 +88,7 @@ it.each([
   [
     "a taint gets a value that its pods do not tolerate",
     { taints: [{ ...TAINT, value: "b" }] },
-    "taint team:NoSchedule, taint team=b:NoSchedule",
+    "taint team=b:NoSchedule",
   ],
   [
     "a taint is added that its pods do not tolerate",

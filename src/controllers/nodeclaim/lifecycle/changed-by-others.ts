@@ -13,7 +13,7 @@ import {
   changedParts,
   harmfulParts,
   lostOwners,
-} from "../../../core/state/as-planned.ts";
+} from "../../../core/state/claim-plans.ts";
 import { requeueAfter } from "../../../kube/manager/controller.ts";
 import { HELD_RETRY_MS } from "../../ending/ended.ts";
 import { poolById, type StoredPool } from "../../pools.ts";

@@ -10,7 +10,7 @@ import { initializeConditions } from "../../../apis/karpenter/conditions.ts";
 import { TERMINATION_FINALIZER } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { RESOURCE_SLICE, type ResourceSlice } from "../../../apis/resource/kinds.ts";
-import { ContestedFinalizers } from "../../../kube/client/contested-finalizers.ts";
+import { ContestedChanges } from "../../../kube/client/contested-changes.ts";
 import { addFinalizer, hasFinalizer } from "../../../kube/client/finalizer.ts";
 import { joined } from "../../../kube/errors.ts";
 import {
@@ -57,8 +57,8 @@ export function lifecycle(world: World, tracker: RegistrationTracker): Controlle
     startedMs: undefined,
     comingUp: new Map(),
     leaving: new Map(),
-    contested: new ContestedFinalizers(world.clock),
-    contestedLabels: new ContestedFinalizers(world.clock),
+    contested: new ContestedChanges(world.clock),
+    contestedLabels: new ContestedChanges(world.clock),
     tracker,
   };
   const ofNode = claimRequestsOfNode(world);

@@ -10,7 +10,7 @@ import { condition, withCondition } from "../../../apis/karpenter/conditions.ts"
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { joinedNode, registration } from "../../../core/nodeclaim/registered.ts";
-import { asPlanned } from "../../../core/state/as-planned.ts";
+import { asPlanned } from "../../../core/state/claim-plans.ts";
 import { putLast } from "../../../core/state/cordon.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
 import { requeueAfter } from "../../../kube/manager/controller.ts";

@@ -1,7 +1,7 @@
 /** What the steps of a claim's life pass to each other: the claim with the results so far, and errors. */
 import type { Node } from "../../../apis/core/node.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
-import type { ContestedFinalizers } from "../../../kube/client/contested-finalizers.ts";
+import type { ContestedChanges } from "../../../kube/client/contested-changes.ts";
 import { AWAIT_CHANGE, type Outcome } from "../../../kube/manager/controller.ts";
 import type { RegistrationTracker } from "../../registration-tracker.ts";
 
@@ -28,9 +28,9 @@ export interface Memory {
   /** Claims that are being deleted, by kind and name. */
   readonly leaving: Map<string, LeavingClaim>;
   /** Claims from which other programs remove Karpenter's finalizer. */
-  readonly contested: ContestedFinalizers;
+  readonly contested: ContestedChanges;
   /** Claims from which other programs remove labels or owners that they were created with. */
-  readonly contestedLabels: ContestedFinalizers;
+  readonly contestedLabels: ContestedChanges;
 }
 
 /** A claim that is being deleted, and its Node. */

@@ -3,6 +3,7 @@
  * that it created count as nodes of unknown size; against limits they count as their largest instance type. So
  * topology, limits and reservations hold over all plans of one pass.
  */
+
 import type { Pod } from "../../../apis/core/pod.ts";
 import { CAPACITY_TYPE_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -10,11 +11,12 @@ import { addResources, maxResources, type Resources } from "../../../apis/resour
 import { eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import { reservationOf } from "../../cloudprovider/offerings.ts";
+import { topologyKeys } from "../../scheduling/pod-requirements.ts";
 import { type NodeView, nodeView } from "../../state/node-view.ts";
 import type { PlannedClaim, SchedulingResult } from "../result.ts";
 import type { PoolInput, SchedulingInput } from "../scheduling-input.ts";
 import { Reservations } from "./reservations.ts";
-import { supposedLabels, topologyKeys, type Unlaunched, withoutWaiting } from "./unlaunched.ts";
+import { supposedLabels, type Unlaunched, withoutWaiting } from "./unlaunched.ts";
 
 export interface MadeClaim {
   readonly name: string;

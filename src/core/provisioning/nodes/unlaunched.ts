@@ -3,11 +3,10 @@
  * open, such as its zone. Also finds the pods that must wait for these labels.
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
-import type { Pod, PodAffinity, PodAffinityTerm } from "../../../apis/core/pod.ts";
+import type { Pod, PodAffinityTerm } from "../../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
-  HOSTNAME_LABEL_KEY,
   normalizedLabel,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
@@ -15,6 +14,7 @@ import { eachInSteps, filterInSteps, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
 import { reservationOf, usableOfferings } from "../../cloudprovider/offerings.ts";
+import { requiredOf, topologyKeys } from "../../scheduling/pod-requirements.ts";
 import { allows } from "../../scheduling/requirement.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import type { PlannedClaim } from "../result.ts";
@@ -61,21 +61,6 @@ export function cheapestOfferingOf(plan: PlannedClaim): Offering | undefined {
     .filter((one) => one.zone === zone && one.capacityType === capacityType)
     .sort((a, b) => a.priceMicroUsd - b.priceMicroUsd || (idOf(a) < idOf(b) ? -1 : 1));
   return first;
-}
-
-/** The topology keys of all rules of these pods, except the host name: the host name of a node is never open. */
-export function topologyKeys(pods: Iterable<Pod>): Set<string> {
-  const keys = new Set<string>();
-  for (const { spec } of pods) {
-    const { podAffinity, podAntiAffinity } = spec.affinity ?? {};
-    for (const { topologyKey } of [
-      ...(spec.topologySpreadConstraints ?? []),
-      ...[podAffinity, podAntiAffinity].flatMap(requiredOf),
-    ])
-      keys.add(normalizedLabel(topologyKey));
-  }
-  keys.delete(HOSTNAME_LABEL_KEY);
-  return keys;
 }
 
 type Types = PlannedClaim["instanceTypes"];
@@ -213,8 +198,4 @@ function isMeant(
   const alike = withLabelKeys(term.labelSelector, labels, term.matchLabelKeys);
   const selector = withLabelKeys(alike, labels, term.mismatchLabelKeys, "NotIn");
   return matchesLabelSelector(selector, whom.metadata.labels);
-}
-
-function requiredOf(rules: PodAffinity | undefined): readonly PodAffinityTerm[] {
-  return rules?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
 }

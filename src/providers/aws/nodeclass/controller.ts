@@ -20,7 +20,7 @@ import {
 import { NODE_CLAIM } from "../../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { StandingProblems } from "../../../base/standing-problems.ts";
-import { ContestedFinalizers } from "../../../kube/client/contested-finalizers.ts";
+import { ContestedChanges } from "../../../kube/client/contested-changes.ts";
 import { addFinalizer, hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
 import {
@@ -63,7 +63,7 @@ export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller 
   const name = "nodeclass";
   const log = deps.log.with({ controller: name });
   const roles = new StandingProblems(log, deps.clock);
-  const contested = new ContestedFinalizers(deps.clock);
+  const contested = new ContestedChanges(deps.clock);
   return {
     name,
     concurrency: 10,

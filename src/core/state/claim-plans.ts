@@ -13,6 +13,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import type { OwnerReference } from "../../apis/meta.ts";
 import { deepEqual } from "../../base/json.ts";
+import { requiredAlternatives, topologyKeys } from "../scheduling/pod-requirements.ts";
 import { toSpecs } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 
@@ -121,23 +122,9 @@ export function harmfulParts(
 
 /** The labels of nodes that these pods require or that their topology rules count by. */
 function askedLabels(pods: readonly Pod[]): Set<string> {
-  const keys = new Set<string>();
-  for (const { spec } of pods) {
-    const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
-    const terms = [podAffinity, podAntiAffinity].flatMap(
-      (rule) => rule?.requiredDuringSchedulingIgnoredDuringExecution ?? [],
-    );
-    const { nodeSelectorTerms = [] } =
-      nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? {};
-    for (const key of [
-      ...Object.keys(spec.nodeSelector ?? {}),
-      ...nodeSelectorTerms.flatMap(({ matchExpressions = [] }) =>
-        matchExpressions.map((one) => one.key),
-      ),
-      ...[...(spec.topologySpreadConstraints ?? []), ...terms].map((one) => one.topologyKey),
-    ])
-      keys.add(normalizedLabel(key));
-  }
+  const keys = topologyKeys(pods);
+  for (const { spec } of pods)
+    for (const one of requiredAlternatives(spec)) for (const key of one.keys()) keys.add(key);
   return keys;
 }
 
@@ -157,29 +144,27 @@ function labelText(key: string): string {
 function changedSpec(stored: NodeClaim, { claim: planned, pods }: ClaimPlan): readonly string[] {
   const { spec } = stored;
   const requirements = widened(planned.spec.requirements, spec.requirements);
-  const taints = (["taints", "startupTaints"] as const).flatMap((field) =>
-    without(planned.spec[field], spec[field]),
+  const removed = (["taints", "startupTaints"] as const).flatMap((field) => {
+    const left = spec[field] ?? [];
+    return (planned.spec[field] ?? []).filter(
+      (taint) => !left.some((one) => isSameTaint(one, taint)),
+    );
+  });
+  const known = [...(planned.spec.taints ?? []), ...(spec.startupTaints ?? [])];
+  const added = (spec.taints ?? []).filter(
+    (taint) =>
+      !known.some((one) => isSameTaint(one, taint) && one.value === taint.value) &&
+      pods.some(({ spec: { tolerations } }) => refuses(tolerations, taint)),
   );
-  const added = without(spec.taints, [
-    ...(planned.spec.taints ?? []),
-    ...(spec.startupTaints ?? []),
-  ]).filter((taint) => pods.some(({ spec: { tolerations } }) => refuses(tolerations, taint)));
   const [ref, plannedRef] = [spec.nodeClassRef, planned.spec.nodeClassRef];
   const isOtherClass = (["group", "kind", "name"] as const).some(
     (field) => ref[field] !== plannedRef[field],
   );
   return [
     ...requirements.map((key) => `requirement ${key}`),
-    ...[...taints, ...added].map((taint) => `taint ${formatTaint(taint)}`),
+    ...[...removed, ...added].map((taint) => `taint ${formatTaint(taint)}`),
     ...(isOtherClass ? ["nodeClassRef"] : []),
   ];
-}
-
-function without(taints: readonly Taint[] = [], others: readonly Taint[] = []): readonly Taint[] {
-  return taints.filter(
-    (taint) =>
-      !others.some((one) => isSameTaint(one, taint) && (one.value ?? "") === (taint.value ?? "")),
-  );
 }
 
 function refuses(tolerations: Pod["spec"]["tolerations"], taint: Taint): boolean {

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { VirtualClock } from "../../base/virtual-clock.ts";
-import { ContestedFinalizers } from "./contested-finalizers.ts";
+import { ContestedChanges } from "./contested-changes.ts";
 
 it("a removed finalizer is added at once, then with growing delays, and at once after a quiet hour", async () => {
   const clock = new VirtualClock();
-  const contested = new ContestedFinalizers(clock);
+  const contested = new ContestedChanges(clock);
   const waits: number[] = [];
   for (let at = 0; at < 12; at++) {
     const { waitMs } = contested.next({ metadata: { name: "a" } });

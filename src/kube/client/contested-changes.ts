@@ -1,6 +1,6 @@
 /**
- * Finalizers that another program removes each time they are added. Each program would react to the other's write at
- * once, without end. So the wait before the next write doubles each time.
+ * Changes that another program undoes each time, such as a finalizer that was added. Each program would react to the
+ * other's write at once, without end. So the wait before the next write doubles each time.
  */
 
 import type { KubeObject } from "../../apis/meta.ts";
@@ -8,17 +8,17 @@ import type { Clock } from "../../base/clock.ts";
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 5 * 60_000;
-/** A finalizer that was not removed for so long is not contested any more. */
+/** A change that was not undone for so long is not contested any more. */
 const FORGOTTEN_MS = 60 * 60_000;
 
-/** How often a finalizer was added to an object, and when it was last added, by the monotonic clock. */
+/** How often the change was made on an object, and when last, by the monotonic clock. */
 interface Contest {
   readonly times: number;
   readonly atMs: number;
 }
 
-/** Decides when a finalizer may be added to an object once more. Each instance is for one finalizer. */
-export class ContestedFinalizers {
+/** Decides when a change may be made on an object once more. Each instance is for one kind of change. */
+export class ContestedChanges {
   readonly #clock: Pick<Clock, "elapsedMs">;
   /** Contests by UID of the object, the oldest first. */
   readonly #contests = new Map<string, Contest>();
@@ -28,7 +28,7 @@ export class ContestedFinalizers {
   }
 
   /**
-   * Call it for an object without the finalizer. If `waitMs` is 0, add it now, which counts as the `times`th time. Else
+   * Call it for an object that needs the change. If `waitMs` is 0, make it now, which counts as the `times`th time. Else
    * call again after that time.
    */
   next({ metadata }: KubeObject): { readonly waitMs: number; readonly times: number } {
