@@ -111,7 +111,7 @@ function guard(disruptionsAllowed: number): PodDisruptionBudget {
   } as unknown as PodDisruptionBudget;
 }
 
-describe("the witness's rules about pools", () => {
+describe("the checks of NodePools in long runs", () => {
   it("report a claim marked as Drifted, unless its pool has changed since the claim was created", () => {
     const rules = rulesOf();
     rules.poolChanged("pool-0", "1");

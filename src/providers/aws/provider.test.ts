@@ -560,7 +560,7 @@ describe("nodes of v1alpha5", () => {
     expect(LaunchTemplates.map((one) => one.LaunchTemplateName)).toEqual(["mine"]);
   });
 
-  it("S0-06 S0-07 S0-10 have a template whose status shows what its selectors match", async () => {
+  it("S0-06 S0-07 S0-10 have an AWSNodeTemplate whose status lists the matched subnets, security groups and AMIs", async () => {
     await beginAlpha();
     const template = world.kube.find(AWS_NODE_TEMPLATE, "default");
     expect(template?.status?.subnets).toHaveLength(3);

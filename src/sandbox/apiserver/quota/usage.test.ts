@@ -14,7 +14,7 @@ function containers(resources: object): object {
 }
 
 describe("the usage of a pod in a ResourceQuota", () => {
-  it("is that of the pod-level resources, if the pod has any", () => {
+  it("takes each resource from the pod level if it is set there, else from the containers", () => {
     const spec = {
       ...containers({ requests: { cpu: "1", memory: "1Gi" } }),
       resources: { requests: { cpu: "3" }, limits: { cpu: "4" } },
