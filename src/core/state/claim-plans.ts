@@ -70,14 +70,21 @@ export class ClaimPlans {
 }
 
 /**
- * The stored claim with the labels that it was created with. The same object if it has them all, or if it is launched:
- * a change after that is the user's.
+ * The stored claim with the labels that it was created with. The same object if it has them all. Once the claim is
+ * launched, only Karpenter's labels count: a change of others is the user's.
  */
 export function asPlanned(stored: NodeClaim, plan: ClaimPlan | undefined): NodeClaim {
-  if (plan === undefined || isLaunched(stored)) return stored;
-  if (changedLabels(stored, plan.claim).length === 0) return stored;
-  const labels = { ...stored.metadata.labels, ...plan.claim.metadata.labels };
-  return { ...stored, metadata: { ...stored.metadata, labels } };
+  if (plan === undefined) return stored;
+  const changed = changedLabels(stored, plan.claim).filter(
+    (key) => !isLaunched(stored) || isKarpenters(key),
+  );
+  if (changed.length === 0) return stored;
+  const planned = plan.claim.metadata.labels ?? {};
+  const labels = Object.fromEntries(changed.map((key) => [key, planned[key] as string]));
+  return {
+    ...stored,
+    metadata: { ...stored.metadata, labels: { ...stored.metadata.labels, ...labels } },
+  };
 }
 
 /** The owners with this UID that the claim was created with and that it has lost before its launch. */

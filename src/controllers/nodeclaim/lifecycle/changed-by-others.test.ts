@@ -151,18 +151,19 @@ it("launches nothing while a label that the pool requires is removed, because th
   expect((await withLabelsOnly(pools, PODS, pool)).creates).toBe(0);
 });
 
-it("leaves labels and owners of a launched claim as the user changed them", async () => {
+it("leaves labels and owners of a launched claim as the user changed them, but for Karpenter's labels", async () => {
   const world = await created({});
-  const labels = { ...PLANNED.metadata.labels, team: "z" };
+  const labels = { "karpenter.sh/nodepool": null, team: "z" };
   const { metadata } = claimOf(world);
   await world.api.patch(NODE_CLAIM, { name: metadata.name }, {
     type: "merge",
     body: { metadata: { labels, ownerReferences: null } },
   } as never);
   await world.clock.advance(MINUTE);
-  expect(claimOf(world).metadata.labels?.["team"]).toBe("z");
+  const pools = { "karpenter.sh/nodepool": "default" };
+  expect(claimOf(world).metadata.labels).toMatchObject({ ...pools, team: "z" });
   expect(claimOf(world).metadata.ownerReferences ?? []).toEqual([]);
-  expect(told(world)).toEqual([]);
+  expect(told(world)).toHaveLength(2);
 });
 
 it("launches although a webhook removes or changes a label that no pod requires", async () => {

@@ -24,7 +24,7 @@ import { done, type Memory, type StepResult } from "./step.ts";
 
 /**
  * The claim with the labels that it was created with, and with the pool that owns it. If they are removed again, they
- * are put back later each time. A launched claim is left as it is.
+ * are put back later each time. On a launched claim only Karpenter's labels are put back.
  */
 export function putBack(world: World, claim: NodeClaim, { contestedLabels }: Memory): NodeClaim {
   const plan = world.cluster.plans.of(claim);
