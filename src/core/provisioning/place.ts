@@ -40,8 +40,8 @@ export interface Pass {
 }
 
 /**
- * The value of `failedAt` for a class without topology rules that was refused: it stays refused for the rest of the
- * plan.
+ * The value of `failedAt` for a class that stays refused for the rest of the plan: it has no topology rules, volumes or
+ * resource claims.
  */
 const HOPELESS = Number.POSITIVE_INFINITY;
 
@@ -52,7 +52,7 @@ interface TriedPod extends QueuedPod {
 
 type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
 
-/** Tries the pod as written, then with one preference less each time. Places it on the first node that takes it. */
+/** Tries the pod as written, then with one preference less each time. Places it as soon as a node takes it. */
 export function place(pass: Pass, item: QueuedPod): Outcome {
   const { pod, podClass } = item;
   if (podClass.failedAt === HOPELESS) return "hopeless";

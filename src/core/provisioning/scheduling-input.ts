@@ -59,8 +59,8 @@ export interface SchedulingInput {
   /** The operator's default spread, for pods without a spread. Absent: none. */
   readonly defaultSpread?: DefaultSpread;
   /**
-   * VerticalPodAutoscalers. A pod that moves is created again, with the requests that they recommend. Absent: requests
-   * do not change.
+   * VerticalPodAutoscalers. A pod that moves is created again, with the requests that its autoscaler recommends.
+   * Absent: requests do not change.
    */
   readonly autoscalers?: readonly VerticalPodAutoscaler[];
   /** Quotas of the cloud account: name → units that may still be launched. Absent: no quotas are known. */

@@ -158,8 +158,8 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
 }
 
 /**
- * One plan by the greedy rules. `opening`: places some pods before them. Pods of {@link Batch.leftOut} are not in the
- * plan.
+ * One plan by the greedy rules. `opening`: places some pods before the greedy rules do. Pods of {@link Batch.leftOut}
+ * are not in the plan.
  */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
   const result = yield* orChargedAsLargest(batch, yield* completePlan(batch, { opening }));
@@ -246,9 +246,9 @@ function* completePlan(batch: Batch, settings: GreedySettings): Steps<Scheduling
 }
 
 /**
- * Plans again if a topology rule kept out a pod that has few domains to choose from: then such pods come first, because
- * other pods may have taken their domains. The second plan is kept if it has fewer pending pods, and none of
- * higher priority. `isEnough` applies only to the first plan.
+ * Plans again if a topology rule kept out a pod that has few domains to choose from. Then such pods come first, because
+ * other pods may have taken their domains. The second plan is kept if it has fewer pending pods, and if the first plan
+ * does not place more pods of a higher priority. `isEnough` applies only to the first plan.
  */
 function* planned(batch: Batch, settings: GreedySettings): Steps<SchedulingResult | undefined> {
   const first = yield* plannedWithForesight(batch, settings);
@@ -277,7 +277,7 @@ function* plannedWithForesight(batch: Batch, settings: GreedySettings): Steps<Pl
   return pendingBy(other) > pendingBy(first) ? first : other;
 }
 
-/** A plan. `late`: domains that topology spreads began to count only after their pods were placed. */
+/** A plan. `late`: late domains and first pods that a spread counted only after its own pods were placed. */
 interface Planned {
   readonly result: SchedulingResult;
   readonly late: readonly Latecomer[];

@@ -133,8 +133,8 @@ function isOpen({ items, done }: Line): boolean {
 }
 
 /**
- * Gives up the planned node for the first pod of the line. Pods without volumes are equal, so it is then given up for
- * the whole line.
+ * Refuses the first pod of the line, which loses its planned node. Pods without volumes are equal, so then the whole
+ * line loses the node.
  */
 function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   const { podClass, items, target, node } = line;
@@ -146,7 +146,10 @@ function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   line.done += given.length;
 }
 
-/** The refusal by a node that an earlier plan chose. An unlaunched claim was made for the pod and has no capacity yet. */
+/**
+ * The refusal by a node that an earlier plan chose. An unlaunched claim was made for the pod and has no capacity yet,
+ * so it never refuses.
+ */
 function refusalBy(node: ExistingNode, item: QueuedPod, pass: Pass): NodeRefusal | undefined {
   const isUnlaunched = Object.keys(node.view.allocatable).length === 0;
   return isUnlaunched ? undefined : hardRefusal(item, node, pass);

@@ -60,7 +60,7 @@ describe("default topology spread", () => {
 
   it("applies to each pod by its own controller, even if the pods are otherwise equal", () => {
     const hard = [{ ...ZONAL, whenUnsatisfiable: "DoNotSchedule" }];
-    // As in a mirror, these pods share one spec and one labels object.
+    // These pods share one spec object and one labels object, as pods of one template do.
     const { spec } = web;
     const labels = { app: "web" };
     const pods = ["gone", "web", "web", "web"].map((of, index) => {

@@ -107,7 +107,8 @@ export function isUsablePreference(
   return matchExpressions.every(
     (one) =>
       termRefusal(one) === undefined &&
-      // No new node can have this label, but an existing node may.
+      // No new node has a restricted label, so a term that requires one is never copied to a claim. An existing node
+      // may have the label.
       (keyRefusal(one.key, wellKnownLabels) === undefined ||
         normalizedLabel(one.key) === HOSTNAME_LABEL_KEY ||
         !allowsAbsence(toRequirement(one))),

@@ -1,19 +1,22 @@
 /**
- * Pods that can use only some domains of a topology rule: by their volumes, or by a selector. Other pods under the same
- * rule may take these domains although they could go elsewhere. If that keeps a pod out, solve.ts plans again with the
- * pods of this file first. Smallest case: three pods that must be in different zones; the volume of the last is in the
- * zone that the first one took.
+ * Finds pods that can use only some domains of a topology rule, because of their volumes or a selector. Other pods with
+ * the same rule may take these domains although they could use other domains. If a pod has no place for this reason,
+ * the batch is planned again with these pods first. Smallest case: three pods must be in different zones, and the first
+ * pod takes the zone of the third pod's volume.
  */
 import type { SchedulingResult } from "../result.ts";
 import type { PodClass } from "./pod-class.ts";
 import type { QueuedPod } from "./queue.ts";
 
-/** Most tries of such pods in one plan: each is tried again whenever another pod has been placed. */
+/**
+ * The most tries of pods with few domains in one plan. Each of these pods is tried again after each placement of
+ * another pod.
+ */
 const MOST_TRIES = 5_000;
 
 /**
- * Whether volumes may leave the class only some domains of its topology rules, or a selector only some domains of an
- * anti-affinity. A spread counts pods with other selectors apart, so selectors do not matter to it.
+ * Whether volumes may limit the class to some domains of its topology rules, or a selector may limit it to some domains
+ * of an anti-affinity. A spread counts pods with other selectors separately, so selectors do not matter for spreads.
  */
 export function hasFewDomains({ volumeSets, variants: [asWritten] }: PodClass): boolean {
   return (asWritten?.narrowingRules ?? []).some(({ group: { type, key, hosts } }) => {

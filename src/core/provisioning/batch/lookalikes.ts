@@ -1,6 +1,6 @@
 /**
- * Finds pods of a batch that differ only in their names. The mirror keeps one spec object and one label object for all
- * pods of a template. So pods with the same two objects are equal, and facts about them are computed once.
+ * Finds pods of a batch that differ only in their names. Pods of one template share one spec object and one label
+ * object. So pods with the same two objects are equal, and facts about them are computed once.
  */
 import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
 import { isResized } from "../../../apis/core/pod-resources.ts";
@@ -40,8 +40,8 @@ export class Lookalikes<T> {
 }
 
 /**
- * Whether the pod cannot share a result with other pods. That is so if its volume claims contain its name, a resize
- * changed its status, or its status names its resource claims.
+ * Whether the pod cannot share a result with other pods. Names of volume claims may contain the pod's name, and a
+ * resize or resource claims make its status matter.
  */
 function isOfItsOwn(pod: Pod): boolean {
   return (pod.spec.volumes?.length ?? 0) > 0 || isResized(pod) || hasResourceClaims(pod);

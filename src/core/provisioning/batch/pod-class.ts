@@ -45,7 +45,10 @@ export interface Variant {
   readonly wishes: Wishes;
   /** Existing nodes that refuse the variant in every what-if question. Absent: only one plan is made. */
   readonly ruledOut?: Marks;
-  /** Nodes whose labels, taints and volume places are known to fit. They do not change within a pass. */
+  /**
+   * Nodes whose labels and taints are known to fit, and where the volumes can be reached. This does not change within a
+   * pass.
+   */
   readonly metNodes: Marks;
   readonly deadNodes: Marks;
   readonly deadClaims: Marks;
@@ -137,7 +140,7 @@ export class PodClasses {
       .map((draft) => this.classOf(draft.pod, draft));
   }
 
-  /** The first pass over the batch. Registers the pod's topology groups. */
+  /** Reads a pod of the batch for the first time, and registers its topology groups. */
   announce(written: Pod): Draft {
     const pod = this.#known.complete(written);
     const volumeSets = this.#volumeSets(pod);
@@ -217,7 +220,7 @@ export class PodClasses {
     }));
   }
 
-  /** The second pass over the batch: returns the pod's class. All topology groups must be known by then. */
+  /** Returns the pod's class. {@link announce} must have been called for all pods before. */
   classOf(pod: Pod, draft: Draft): PodClass {
     const { namespace = "default", labels = NO_LABELS } = pod.metadata;
     const selecting = this.#known.topology.selecting(namespace, labels);

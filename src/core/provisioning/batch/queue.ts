@@ -36,11 +36,11 @@ export class Queue {
   readonly #isEarly: (podClass: PodClass) => boolean;
   /** Index of the next early pod to try. Those before it were tried since the last placement. */
   #nextEarly = 0;
-  /** Pods put back since the last placement. When this is a full round, planning ends. */
+  /** Number of pods that were put back since the last placement. Planning ends when no other pods are left. */
   #inVain = 0;
   #isOut = false;
 
-  /** `pods`: {@link inOrder}. */
+  /** `pods` must be sorted by {@link inOrder}. */
   constructor(pods: readonly QueuedPod[], { importantFirst = false, isEarly = NOBODY } = {}) {
     const items = importantFirst ? byPriority(pods).flat() : pods;
     this.#isEarly = isEarly;
@@ -185,7 +185,7 @@ export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> 
  */
 class Levels {
   readonly #byText = new Map<string, Level>();
-  /** The last level by requests object. Pods with equal requests share the object. */
+  /** The last level for each requests object. Pods with equal requests share the object. */
   readonly #ofRequests = new Map<Resources, Level>();
 
   add(item: QueuedPod): void {

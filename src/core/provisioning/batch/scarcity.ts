@@ -28,8 +28,8 @@ export function placesHigherPriorities(result: SchedulingResult, other: Scheduli
 }
 
 /**
- * Whether other pods could have made room for this one. That is so if it failed on limits, on reservations that other
- * pods hold, or because no instance type can be launched.
+ * Whether the pod might have a place if other pods had none. True if limits or reservations of other pods refused it,
+ * or if no pool has an instance type that can be launched.
  */
 function wantedRoom({ ignored, pools }: UnschedulablePod): boolean {
   return ignored !== true && (pools.length === 0 || pools.some(isBounded));

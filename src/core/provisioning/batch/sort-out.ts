@@ -47,7 +47,7 @@ export function* sortOut(
   const batch: BatchPod[] = [];
   const refused: UnschedulablePod[] = [];
   yield* eachInSteps(pods, (pod) => {
-    // A default spread depends on the pod's owner.
+    // A default spread depends on the pod's owner, so pods that differ only in their names may have different results.
     const alike = defaultSpread === undefined ? lookalikes.of(pod) : find(pod);
     const message = alike.refusal ?? maxRunProblem(pod);
     if (message === undefined) batch.push({ pod, alike });

@@ -113,7 +113,7 @@ export function waitsForMeeting({ draft, sample, variants: [asWritten] }: PodCla
 
 /**
  * Lets the first pod of the group choose any domain in which it fits. Called if no domain fits all pods of the group.
- * False: the pod belongs to no such group.
+ * Returns whether a group was changed.
  */
 export function giveUpMeeting({ sample, variants: [asWritten] }: PodClass): boolean {
   let isGivenUp = false;

@@ -1,6 +1,6 @@
 /**
- * Finds where pods of the batch with a topology rule were placed. The counts of a rule also contain pods that do not
- * have it.
+ * Finds the nodes of those pods of the batch that have a topology rule. The counts of a topology group cannot tell:
+ * they also include pods without the rule.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
@@ -23,7 +23,7 @@ interface Homes {
  * preferred rule counts even if the pod dropped it.
  */
 export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {
-  // The result is computed on demand: most passes never need it, others need it for a thousand rules.
+  // The result is computed on demand: most passes never need it, and some passes need it for a thousand rules.
   let known: ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>> | undefined;
   return function* placesOf(group) {
     known ??= yield* byRule(homes, queued);

@@ -11,7 +11,7 @@ import {
   type TopologyGroup,
 } from "../topology/topology-group.ts";
 
-/** The pods on the node of which one must be bound before the variant's pod. Empty: the pod needs none. */
+/** The leaders of a pod of this variant: one of them must be bound before the pod. Empty: the pod needs no leader. */
 export function leadersOf(
   pods: readonly Pod[],
   { hostRules }: Pick<Variant, "hostRules">,

@@ -17,7 +17,7 @@ interface State {
 
 export class LimitShare {
   readonly #template: Template;
-  /** Whether nodes are charged against the limits. False: the plan cannot reach the limits. */
+  /** Whether nodes are charged against the limits. False: the pool has no limits, or the plan cannot reach them. */
   readonly isCounted: boolean;
   /** The charge of this node. Undefined: nothing is charged yet. */
   #charged: Resources | undefined;

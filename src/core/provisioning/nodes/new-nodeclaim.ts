@@ -71,7 +71,7 @@ export class NewNodeClaim implements Place {
   readonly #context: PlanningContext;
   readonly #ports: HostPort[] = [];
   #attached: VolumeUsage = NOTHING_ATTACHED;
-  /** Topology groups whose domain the node has not decided yet → number of pods here that they will count then. */
+  /** Topology groups whose domain is not decided yet, each with the number of pods here that it will count. */
   #waiting = NOBODY_WAITS;
   /** The requirements that topology assumes for the node during a trial. Undefined: the node's own requirements. */
   #considered: SetId | undefined;
@@ -161,7 +161,7 @@ export class NewNodeClaim implements Place {
   waiting(group: TopologyGroup): number {
     const waiting = this.#waiting.get(group) ?? 0;
     if (this.#leaders === undefined || waiting === 0) return waiting;
-    // Pods that wait on other nodes may be bound before this one, which changes the smallest count.
+    // One leader is bound before the pod and counts, unless pods on other nodes may raise the smallest count.
     return isLedByOneOf(group, this.#leaders) && !isLiftedElsewhere(group, this) ? 1 : 0;
   }
 

@@ -48,7 +48,7 @@ interface Choice {
   readonly daemonRequests: Resources;
 }
 
-/** What planned claims are made with. */
+/** The inputs from which planned claims are made. */
 interface Listing {
   readonly space: RequirementSpace;
   readonly options: SchedulingOptions;

@@ -25,7 +25,7 @@ export interface Trial {
   /** Whether every planned node with the same requirements refuses the pod too, until topology counts change. */
   readonly noneLikeIt?: true;
   /**
-   * Upstream's message, if other planned nodes hold the reservations that would fit. Absent: this is not the reason.
+   * Upstream's message, if the pod is refused because of reservations. Absent: there is another reason, or no refusal.
    */
   readonly deferred?: string;
 }

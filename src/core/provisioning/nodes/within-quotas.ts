@@ -17,8 +17,8 @@ import type { PlannedClaim, SchedulingResult, UnschedulablePod } from "../result
 type Share = Offering["quota"];
 
 /**
- * The plan without the claims for which no quota has room beside the others. Their pods wait for a later pass, which
- * knows what was launched. `room`: quota → units that may still be launched.
+ * Removes the claims whose offerings fit into no quota once the other claims are counted. Their pods wait for a later
+ * pass, which knows what was launched. `room`: quota → units that may still be launched.
  */
 export function* withinQuotas<R extends SchedulingResult>(
   plan: R,
@@ -49,7 +49,7 @@ export class QuotaRoom {
   #left: ReadonlyMap<string, number>;
   readonly #shares = new Shares();
 
-  /** `room`: quota → units that may still be launched. A quota that is not in it is unlimited. */
+  /** `room`: quota → units that may still be launched. Quotas that the map lacks are unlimited. */
   constructor(room: ReadonlyMap<string, number> = new Map()) {
     this.#left = room;
   }

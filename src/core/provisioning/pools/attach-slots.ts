@@ -20,7 +20,7 @@ const PREFIX = "attachable-volumes-csi-";
  */
 export type SeenSlots = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-/** What the CSINodes of these nodes say. */
+/** The numbers of volumes that the CSINodes of these nodes allow. */
 export function* seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): Steps<SeenSlots> {
   const seen = new Map<string, Map<string, number>>();
   yield* eachInSteps(nodes, ({ name, labels }) => {

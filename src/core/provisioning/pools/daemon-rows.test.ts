@@ -1,4 +1,4 @@
-/** These types test daemons that run only on some nodes of a type, such as those in one zone. */
+/** Tests of daemons that run only on some nodes of an instance type, such as the nodes in one zone. */
 import { describe, expect, it } from "vitest";
 import { instanceType } from "../../../testing/builders.ts";
 import { Requirements } from "../../scheduling/requirements.ts";

@@ -250,7 +250,7 @@ export function leastDaemonRequests(template: Template, candidates: Bits): Resou
 }
 
 /**
- * The required terms of a daemon that the pool's nodes can satisfy. Empty: it does not tolerate the pool's taints.
+ * The required terms of a daemon that the pool's nodes can satisfy. Empty: the daemon does not run on the pool's nodes.
  * Every daemon tolerates PreferNoSchedule taints. It runs on nodes that satisfy one of its terms.
  */
 function selectionOf(

@@ -1,4 +1,4 @@
-/** These types test offerings that differ in capacity or overhead, and what pods can request on them. */
+/** Tests of offerings that differ in capacity or overhead, and of what pods can request on them. */
 import { describe, expect, it } from "vitest";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";

@@ -63,7 +63,7 @@ export function withWholeTypes(table: TypeTable, requirements: Requirements, row
 
 /**
  * The rows of `bits` that a node with these requirements can be. A row is removed only if another row of its type is
- * left. If no row can be launched, all are kept, because they say why.
+ * left. If no row can be launched, all rows are kept for the explanation.
  */
 export function rowsUnder(table: TypeTable, bits: Bits, requirements: Requirements): Bits {
   if (!table.hasSplitTypes) return bits;

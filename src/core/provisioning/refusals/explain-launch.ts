@@ -25,7 +25,8 @@ export interface Refusal {
 }
 
 /**
- * The refusal by reservations or minValues. All earlier stages accept the pod, so one of these two must be the reason.
+ * The refusal by reservations or minValues, after all earlier stages accepted the pod. If neither is the reason, no
+ * combination of topology domains has an instance type.
  */
 export function byLasts(
   lasts: readonly Last[],
@@ -69,7 +70,7 @@ function openTo({ set, types }: Last, { table }: Template): Bits {
   return table.offerings.hasReserved ? intersectionOf(types, table.open(set)) : types;
 }
 
-/** Whether the node can be launched only into reservations, and other planned nodes hold all of them. */
+/** Whether the node can be launched only into reservations, and these have enough values for minValues. */
 function isPromised(last: Last, template: Template, context: PlanningContext): boolean {
   if (!isEmptyBits(openTo(last, template))) return false;
   return fewerThanAsked(last, template, context).length === 0;
@@ -97,8 +98,8 @@ export function canLaunch(
 }
 
 /**
- * The requirements that have fewer values than minValues demands. Counted without reservations if the node can be
- * launched without them.
+ * The requirements that have fewer values than minValues demands. Reserved offerings are ignored if the node can be
+ * launched without a reservation.
  */
 function fewerThanAsked(
   last: Last,

@@ -331,8 +331,7 @@ function byRules(
   { set, places, types, rejected, needs }: Left,
 ): Refusal {
   const { space, topology } = context;
-  // The id that the next planned node would have. Rules about hosts count pods by id of planned nodes, and this id has
-  // none.
+  // The id of the next planned node. No pods are counted for this id, so rules about hosts see an empty host.
   const place = new NewNodeClaim(claims.size, template, types, context);
   const none = noBits(template.table.size);
   const options = ({ group, self }: Rule, at: SetId, among: Bits) => {
@@ -413,7 +412,7 @@ function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean
   return isCharged ? `${why} (a planned node counts as the cheapest type it may become)` : why;
 }
 
-/** kube-scheduler lets a pod be the first of its affinity only while no pod that the affinity looks for has a node. */
+/** kube-scheduler lets a pod be the first of its affinity only while the affinity selects no pod that has a node. */
 const FIRST_ELSEWHERE =
   "it can go there only as the first: scale the others to 0, and up again when it runs";
 

@@ -1,4 +1,4 @@
-/** For every small combination of counts: what a rule allows is compared with the definition of the rule. */
+/** Compares what a rule allows with the definition of the rule, for every small combination of counts. */
 import { describe, expect, it } from "vitest";
 import { Random } from "../../../base/random.ts";
 import { exists, oneOf, type Requirement } from "../../scheduling/requirement.ts";

@@ -301,7 +301,8 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
 }
 
 /**
- * Whether it depends on later pods if the spread counts over this node. Only for planned nodes that it may count over.
+ * Whether later pods decide if the spread counts over this node. Only for planned nodes over which the spread may
+ * count.
  */
 export function isUndecided({ requirements }: NodeFilter, place: Place): boolean {
   if (requirements === undefined || place.meetsIfNarrowed === undefined) return false;

@@ -154,8 +154,8 @@ export class Topology {
   }
 
   /**
-   * The group of an affinity or anti-affinity term. `inverse`: it counts the pods that have the term, not those that it
-   * selects.
+   * The group of an affinity or anti-affinity term. `inverse`: the group counts the pods that have the term, not the
+   * pods that the term selects.
    */
   affinity(
     term: PodAffinityTerm,
@@ -327,8 +327,8 @@ export class Topology {
 
   /**
    * Starts the journal, so that later changes can be undone by {@link rollBack}. `asUpstream`: as in upstream, a
-   * planned node with anti-affinity keeps every empty domain and excludes others from all of them. For other rules only
-   * the best domain is tried, and prices have no effect.
+   * planned node with anti-affinity keeps every empty domain and excludes other pods from all of them. For other rules
+   * only the best domain is tried, and prices have no effect.
    */
   begin(asUpstream = false): void {
     this.#journal = [];
@@ -339,8 +339,8 @@ export class Topology {
   }
 
   /**
-   * Records a planned node whose domain is open and that has pods of the group. Pods that must be near them may join
-   * it.
+   * Records a planned node that has pods of the group and whose domain is open. Pods with affinity to these pods may
+   * join the node.
    */
   wait(group: TopologyGroup, place: Place): void {
     assert(place.id !== undefined, "only planned nodes have an open domain");

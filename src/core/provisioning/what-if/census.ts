@@ -99,7 +99,7 @@ export class Census {
     return this.#shared > 0 && (this.#perHostname.get(hostname) ?? 0) > 1;
   }
 
-  /** `staying`: the pods that are counted, see `stayingPods` in solve.ts. `former`: the earlier state of the node. */
+  /** Adds a node and counts its pods. `staying`: the counted pods. `former`: the earlier state of the node. */
   add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[], former?: Host): Host {
     const stands = isTarget ? this.#standsOf(place, former) : NOTHING;
     if (isTarget) {

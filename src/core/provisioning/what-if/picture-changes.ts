@@ -103,7 +103,10 @@ function different<T>(a: readonly T[], b: readonly T[]): readonly T[] {
   return [...a.filter((item) => !inB.has(item)), ...b.filter((item) => !inA.has(item))];
 }
 
-/** Whether everything except pods, nodes, usage and volumes is the same in both. */
+/**
+ * Whether a cluster that was prepared for one input can be updated to the other: at most pods, nodes, usage, volumes
+ * and devices differ. With a default spread it cannot.
+ */
 export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
   return (
     someAreAvoided(a.nodes) === someAreAvoided(b.nodes) &&
@@ -129,9 +132,7 @@ export function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean
   return a === b || (a.length === b.length && a.every((item, index) => item === b[index]));
 }
 
-/**
- * The parts of a DaemonSet's pod that matter to the daemon overhead. Live pods of one DaemonSet differ only in names.
- */
+/** The parts of a DaemonSet's pod that matter to the daemon overhead. */
 function asOverhead(pod: Pod): unknown {
   const { tolerations, nodeSelector, affinity } = pod.spec;
   const isLeftOut = hasResourceClaims(pod);

@@ -40,7 +40,7 @@ export class Seekers {
   readonly #checks: Omit<EligibilityFacts, "volumes">;
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
 
-  /** Uses only those parts of `input` that do not change when the prepared cluster is updated. */
+  /** Uses only those parts of the input that do not change when the prepared cluster is updated. */
   constructor(known: Known, { options, pools }: Pick<SchedulingInput, "options" | "pools">) {
     this.#known = known;
     this.#checks = {
@@ -64,8 +64,8 @@ export class Seekers {
   }
 
   /**
-   * The pods that need a place if these hosts are removed: `moving`, and pending pods that were placed on the hosts. In
-   * order of placement.
+   * The pods that need a place if these hosts are removed, in order of placement: `moving`, and pending pods that were
+   * placed on the hosts.
    */
   leaving(hosts: readonly Host[], moving: readonly Pod[]): Seeking {
     const [host, ...others] = hosts;

@@ -15,8 +15,8 @@ import type { ExistingNode } from "../nodes/existing-node.ts";
 import { Rooms } from "../nodes/rooms.ts";
 
 /**
- * The most changes that are listed. When there are more, all classes are updated together, because a prepared cluster
- * exists for days.
+ * The most changes that are listed. When there are more, all classes are updated at once and the list is cleared, so
+ * that it does not grow for days.
  */
 const MOST_CHANGES = 100_000;
 
@@ -43,7 +43,10 @@ export class Trying {
     this.#classes = classes;
   }
 
-  /** Sets the nodes on which pods can be placed, by index. No class was tried on them. */
+  /**
+   * Sets the nodes on which pods can be placed, by index. Clears the results of all classes, which are about other
+   * nodes.
+   */
   see(nodes: readonly ExistingNode[]): void {
     this.#rooms = new Rooms(nodes);
     this.#count = nodes.length;
