@@ -37,7 +37,7 @@ export const SAVINGS = {
 export interface AcceptanceRule {
   readonly saves: keyof typeof SAVINGS;
   readonly strandsNoMorePods: boolean;
-  /** A plan that gives more pods a place is accepted at any price. */
+  /** Whether a plan that gives more pods a place is accepted at any price. */
   readonly mayPlaceMore: boolean;
 }
 
@@ -110,7 +110,7 @@ function placesNoPodLess(found: SchedulingResult, known: SchedulingResult): bool
   return found.unschedulable.every(({ pod }) => pendingBefore.has(pod));
 }
 
-/** The new nodes that ignore minValues of their NodePool. */
+/** The number of new nodes that ignore minValues of their NodePool. */
 function countRelaxed({ newClaims }: SchedulingResult): number {
   return newClaims.filter(({ minValuesRelaxed }) => minValuesRelaxed).length;
 }

@@ -262,8 +262,7 @@ describe("planBatch", () => {
     const cheapZone = instanceType({ cpu: 4, zones: ["zone-a"] });
     const types = [cheapZone, instanceType({ cpu: 16, zones: ["zone-b"] })];
     const one = schedulingInput({ pods, pools: [poolInput({}, types)] });
-    // The preferred anti-affinity does not count against the room that the host group needs. So the greedy rules place
-    // it.
+    // The preferred anti-affinity does not reduce the room for the host group. So the greedy rules place the group.
     expect(solve(one).unschedulable).toEqual([]);
     const planned = planBatch(one, DEFAULT_PLANNER);
     expect(planned.unschedulable).toEqual([]);

@@ -1,7 +1,7 @@
 /**
  * The planner. Each plan source makes a plan of the batch, the acceptance rule keeps the best one, and improvements
- * change it. The greedy rules are the first source. So no plan costs more than theirs, unless more pods get a place.
- * All sources place pods by the same checks. How to read the result: docs/guide/planner.md.
+ * change it. The greedy rules are the first source. So the result never costs more than the greedy plan, unless more
+ * pods get a place. All sources place pods by the same checks. How to read the result: docs/guide/planner.md.
  */
 import { atOnce, type Steps } from "../../base/steps.ts";
 import { withinQuotas } from "../provisioning/nodes/within-quotas.ts";

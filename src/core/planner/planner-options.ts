@@ -36,7 +36,8 @@ export interface PlannerOptions extends WithoutHeuristics {
 
 /**
  * The default options. They were chosen by `bench -- cost` and `bench -- speed` together. Twenty times the work saves
- * 2.0 % on T-openb. 20,000 micro-dollars an hour are about the disk and the address of a node on AWS.
+ * 2.0 % in the benchmark case T-openb. 20,000 micro-dollars an hour are about the disk and the address of a node on
+ * AWS.
  */
 export const DEFAULT_PLANNER: PlannerOptions = {
   policy: "cost",

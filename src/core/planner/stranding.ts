@@ -34,8 +34,8 @@ interface AlikeNodes {
 }
 
 /**
- * Whether `plan` may strand pods of more nodes than `known` does, and the nodes to replace them may cost as much as the
- * plan saves.
+ * Whether `plan` may strand pods of more nodes than `known`, and the nodes that are then launched may cost as much as
+ * `plan` saves.
  */
 export function* strandsMore(
   batch: Batch,
@@ -92,7 +92,8 @@ export function* strandingNodes(
     // If one node can hold every pod that may run there, no pod is stranded.
     const isRoomy = hasBit(template.table.holding(totalRequests(counts, classes)), type);
     if (isRoomy && hasDevicesForAll(base, { counts, classes }, group)) continue;
-    // A pod that takes room here leaves its own planned room free. Checks whether all pods of this node may run there.
+    // A pod of another node that takes room here leaves its own planned room free. If a pod of this node may not run
+    // there, it may be stranded.
     const left = [...guests].filter(([{ planned }]) => haveOneOf(planned, classes));
     const isStranding = (own: ReadonlySet<PodClass>) =>
       left.some(([, mayRunThere]) => ![...own].every((podClass) => mayRunThere.has(podClass)));

@@ -19,8 +19,8 @@ export const dropNode: Improvement = {
   improve: function* (contest) {
     const { batch, options, best: before } = contest;
     const { nodeMicroUsdPerHour } = options;
-    // A batch that is too small to be packed is only corrected if a plan was a mistake. So here any fewer node counts,
-    // even for a small saving.
+    // A batch that is too small to be packed is only corrected if its plan was a mistake, so each dropped node must
+    // save that much. In a larger batch, each dropped node may save any amount.
     const stepSaving = contest.mayPack ? 0 : minSavingOf({ saves: "mistake" }, options);
     let best = before;
     const tried = new Set<PlannedClaim["pods"][number]>();

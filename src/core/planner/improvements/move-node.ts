@@ -48,7 +48,10 @@ export const moveNode: Improvement = {
   },
 };
 
-/** All possible moves, the largest saving first. The savings are computed as if there were no rules between pods. */
+/**
+ * The possible moves that save most, the largest saving first. The savings are computed as if there were no rules
+ * between pods.
+ */
 function movesOf({ base, queued }: Batch, { newClaims }: SchedulingResult): readonly Move[] {
   const classOf = new Map(queued.map(({ pod, podClass }) => [pod, podClass]));
   const moves = newClaims.flatMap((claim, at) => {

@@ -181,7 +181,8 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
     const perHost = hosts.map(({ group }) =>
       variant.hostRules.some((rule) => rule.self && rule.group === group) ? 1 : 0,
     );
-    // Within one zone there are few nodes, so every host rule matters. Elsewhere more rows would only cost time.
+    // If pods are divided over zones, each zone has few nodes, so every host rule matters. Otherwise more rows would
+    // only cost time.
     const otherRules = isDivided ? otherHostRules(hosts, variant) : [];
     const groups = otherRules.map(({ group }) => group.index);
     const key = `${demand.template.index} ${demand.set} ${text} ${perHost.join()} ${groups.join()}`;

@@ -36,7 +36,7 @@ export class EvenFiller {
   /** For each row: 1 if the bin that is being filled may hold it. */
   readonly #isAllowed: Uint8Array;
   readonly #allowed = new Map<readonly number[], ReadonlySet<number>>();
-  /** How many bins of this kind would hold all items that such a bin may hold. */
+  /** How many bins of the kind `bin` would hold all items that are allowed in them. */
   #binsForAll = 1;
 
   constructor(packing: Packing, left: Float64Array) {
@@ -50,8 +50,8 @@ export class EvenFiller {
   }
 
   /**
-   * Computes prices of resources for the items that are left. Returns the value over price of each kind of bin in
-   * `among`, when filled.
+   * Prices resources for the items that are left, and fills one bin of each kind in `among`. Returns, for each kind,
+   * the value of its content over the price of the bin.
    */
   *price(among: readonly number[]): Steps<Float64Array> {
     const { rows, bins } = this.#packing;

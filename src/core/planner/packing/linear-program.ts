@@ -120,7 +120,7 @@ export class LinearProgram {
       // replaced later.
       const { at, gain: share } = list.best(dualPrices, ENTRY_MARGIN);
       const best = columns[at];
-      // A row with a negative dual price: to pack more items than there are lowers the price.
+      // If a row has a negative dual price, packing more of its items than exist lowers the price.
       const surplus =
         best === undefined
           ? this.#rows.findIndex((row) => (dualPrices[row] as number) < -ZERO)
@@ -148,8 +148,8 @@ export class LinearProgram {
   }
 
   /**
-   * Enters the column, or the surplus of a row. `gain`: by how much one bin of it changes the price, a negative number.
-   * False: the program is unbounded.
+   * Enters the column, or the surplus of a row. `gain`: by how much one bin, or one surplus item, changes the price; a
+   * negative number. False: the program is unbounded.
    */
   #pivot(column: PatternColumn | undefined, surplus: number, gain: number): boolean {
     const size = this.#rows.length;

@@ -107,8 +107,8 @@ describe("pack", () => {
   });
 
   it("packs all items if the patterns hold more of a row than there is", () => {
-    // If the budget ends early, the row has a dual price of zero or less. Before, no bin was filled with this row
-    // alone, and the whole solution was lost.
+    // If the budget ends early, the row has a dual price of zero or less. Greedy filling must still fill bins with this
+    // row alone.
     const shapes = [1, 2, 4].flatMap((cpu) =>
       [1, 4, 16, 40].flatMap((memory) => [0, 1].map((apart) => [cpu, memory, apart])),
     );

@@ -1,10 +1,10 @@
 /**
  * Packs the items of a packing problem into bins that cost as little as the work budget allows. The steps, in order:
  *
- * 1. Even patterns. If they cost hardly more than the lower bound, the search ends.
- * 2. Greedy filling in five orders, which takes little work.
+ * 1. Even patterns, if few items are under host rules. If they cost hardly more than the lower bound, the search ends.
+ * 2. Greedy filling in up to five orders, which takes little work.
  * 3. Column generation, which starts from the patterns of steps 1 and 2, and greedy filling by its dual prices.
- * 4. If many items are under host rules: reweighted greedy, in place of step 3.
+ * 4. Reweighted greedy, if many items are under host rules. It replaces step 3, unless there are only a few items.
  *
  * The cheapest solution is chosen. At the end, two of its bins become one where that costs no more.
  */

@@ -1,6 +1,6 @@
 /**
- * The greedy rules: the largest pod first, each on the first node that accepts it. Every other plan must beat their
- * plan, so no plan costs more than theirs.
+ * The greedy rules: the largest pod first, each on the first node that accepts it. Every other plan must beat the
+ * greedy plan.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";

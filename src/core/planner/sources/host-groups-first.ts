@@ -1,6 +1,6 @@
 /**
  * Places pods that must share a host before all others. In the usual order, by size, small pods of a group are placed
- * late. By then, larger pods may have taken the room that they need.
+ * late. By then, larger pods may have taken the room on the group's host.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";

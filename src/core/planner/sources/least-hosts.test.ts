@@ -64,7 +64,7 @@ describe("how many nodes any plan needs", () => {
     const within = (limits: Record<string, number>) =>
       hostsOf(batchOf(50, { affinity: apart }, limits));
     expect(within({ cpu: 64_000 })).toBe(0);
-    // 450 nodes of eight cores at most, and room for one more.
+    // The 450 pods need at most 450 nodes of eight cores. The limit must have room for one node more.
     expect(within({ cpu: 451 * 8_000 - 1 })).toBe(0);
     expect(within({ cpu: 451 * 8_000 })).toBe(50);
     expect(within({ nodes: 450 })).toBe(0);

@@ -23,7 +23,7 @@ export function leastHosts(
   rows: readonly { readonly classes: readonly ClassPods[] }[],
   batchPods: number,
 ): number {
-  // Greedy rules open at most one node for each pod. If limits may refuse one of so many, nothing can be proven.
+  // Greedy rules open at most one node for each pod. If limits may refuse one of these nodes, nothing can be proven.
   if (templates.some((template) => mayRunOut(template, batchPods))) return 0;
   const pods = new Map<TopologyGroup, number>();
   for (const row of rows)
@@ -44,7 +44,8 @@ export function perHostOf({ type, maxSkew }: TopologyGroup): number {
 function alwaysKept(classes: Pass["classes"], podClass: PodClass): readonly Rule[] {
   let kept: readonly Rule[] | undefined;
   for (const variant of variantsOf(classes, podClass)) {
-    // Such a pod may find no place: its zone may be full, or its volume may be in a zone without nodes.
+    // A pod with zone rules or volumes may find no place: its zone may be full, or its volume may be in a zone without
+    // nodes.
     if (variant.narrowingRules.length > 0 || podClass.hasVolumes) return [];
     const own = variant.hostRules;
     kept =

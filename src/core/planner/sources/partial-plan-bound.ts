@@ -17,7 +17,7 @@ interface PricedType {
 export class PartialPlanBound {
   /** For each NodePool: its types, the cheapest first. */
   readonly #byPrice: readonly (readonly PricedType[])[];
-  /** For each claim: the position of its cheapest type in that list. It only grows. */
+  /** For each claim: the position of its cheapest type in `#byPrice`. It only grows. */
   readonly #at: number[] = [];
   /** For each claim: its types at the last call, and the price of the cheapest of them. */
   readonly #types: Bits[] = [];
