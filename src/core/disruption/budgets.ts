@@ -22,7 +22,7 @@ export interface Share extends Count {
 /** What the budgets allow for one pool. `allowed` and `atOnce` respect the budgets of the cluster, too. */
 export interface PoolAllowance extends Share {
   readonly pool: Pool;
-  /** How many nodes may be disrupted at the same time: `allowed` plus those that are disrupted already. */
+  /** How many nodes may be disrupted at the same time, including the nodes that are disrupted already. */
   readonly atOnce: number;
   /** What the budgets of the cluster allow over the nodes of all pools. It is the same in each allowance. */
   readonly everywhere: Share;
@@ -83,7 +83,7 @@ export function isAbout({ reasons }: Budget, reason: CommandReason): boolean {
   return reasons?.some((one) => one === reason) !== false;
 }
 
-/** The question how many nodes budgets allow. */
+/** The input of {@link allowedDisruptions}. */
 export interface BudgetQuestion {
   readonly reason: CommandReason;
   /** How many nodes the budgets count. Percentages refer to this number. */

@@ -33,8 +33,8 @@ import { dueAilments, isRepairForbidden, type Patient, type RepairRules } from "
 
 /**
  * `graceful` methods respect do-not-disrupt and PodDisruptionBudgets. `eventual` methods ignore both on nodes with a
- * terminationGracePeriod. `repair` is for broken nodes only: neither blocks the node, but what blocks its pods is
- * recorded. It also takes nodes that are not initialized.
+ * terminationGracePeriod. `repair` is for broken nodes only, also if they are not initialized. It ignores both on every
+ * node, and only records what blocks the pods.
  */
 export type DisruptionClass = "graceful" | "eventual" | "repair";
 
@@ -229,8 +229,8 @@ const stays: Check = ({ node: { deleting } }) =>
   deleting ? { kind: "leaving", message: "node is deleting or marked for deletion" } : undefined;
 
 /**
- * The checks for node repair. They do not protect pods that were nominated for a broken node: these pods need another
- * one, too.
+ * The checks for node repair. A nomination does not protect a broken node, because the nominated pods need another
+ * node.
  */
 const REPAIR_CHECKS: readonly Check[] = [
   hasNode,
@@ -316,7 +316,7 @@ function objectName(kind: string, key: string): ObjectName {
   return { kind, namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
-/** Cached apart from candidates, because callers that only need blocks do not need the cost. */
+/** The costs are cached apart from candidates, because they are also needed for nodes that are no candidates. */
 const costByView = new ViewNotes<number>();
 
 /** The cost of moving the node's pods: 1 plus the eviction costs of the pods that would need another node. */

@@ -212,7 +212,10 @@ export function replacementFailedMessage(poolName: string): string {
   return `the last replacement from ${poolName} failed, no other for a while`;
 }
 
-/** When replacements may be launched again in all pools of these replacements. `backingOff`: as in `RoundHoldOffs`. */
+/**
+ * When replacements may be launched again in all pools of these replacements. `backingOff`: pool id → end of its
+ * back-off.
+ */
 export function backOffEndsMs(
   replacements: Command["replacements"],
   backingOff: ReadonlyMap<string, number>,
@@ -306,8 +309,8 @@ function tooMany(replacements: number): NoCommand {
 }
 
 /**
- * A pod of a Job on these nodes. Undefined: there is none. A Job loses its work when its pod is evicted. So such nodes
- * are consolidated only as in upstream: without a replacement, or as a single node.
+ * A pod of a Job on these nodes. Undefined: there is none. A Job loses its work when its pod is evicted. So nodes with
+ * such pods are replaced by at most one node, as in upstream.
  */
 export function jobPodOn(candidates: readonly Candidate[]): Pod | undefined {
   for (const { reschedulablePods } of candidates) {

@@ -203,8 +203,8 @@ export class Ledger {
     )) {
       const sample = moving[0] as Pod;
       const moved = recent.reduce((sum, one) => sum + movedWith(one, sample), 0);
-      // All pods of the cluster are counted only if the number of moving pods alone does not prove that the limit is
-      // kept.
+      // The number of moving pods alone may prove that the limit is kept. Then the pods of the cluster need not be
+      // counted.
       if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
       const replicas = replicasOf(nodes).get(key) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);

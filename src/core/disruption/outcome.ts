@@ -32,7 +32,7 @@ const TRUE_SHARE = 0.5;
 export interface RepackOutcome {
   /** When outcome and plan were compared, as RFC 3339. */
   readonly at: string;
-  /** Moves that began until then are included, as RFC 3339. */
+  /** When the last included move began, as RFC 3339. */
   readonly until: string;
   readonly predictedMicroUsd: number;
   readonly realisedMicroUsd: number;

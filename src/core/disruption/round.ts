@@ -86,7 +86,7 @@ export interface Repack {
 
 /** What is held off for some time because of earlier commands. */
 export interface RoundHoldOffs {
-  /** Why this command must wait, whatever it saves. Undefined: it need not wait. */
+  /** Why this command must not begin now. Undefined: it may begin. */
   readonly of: (command: Command) => HoldOff | undefined;
   /** Whether the node or its pool is held off from repack: after a move, or after a repack that saved too little. */
   readonly fromRepack: (candidate: Candidate) => boolean;

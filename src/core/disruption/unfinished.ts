@@ -1,8 +1,8 @@
 /**
  * Finds commands that no process works on any more, by their marks on nodes and claims. A command is resumed if all its
  * replacements were created and all its nodes are tainted or being deleted. Any other command is rolled back, and may
- * be proposed again on fresh facts. A node of the command may be untainted: another process removed the mark, or
- * stopped in the middle of a rollback. Pods that the plan does not know may run there now.
+ * be proposed again on fresh facts. If a node of the command was untainted, pods that the plan does not know may run
+ * there by now.
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";

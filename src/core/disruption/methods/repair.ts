@@ -52,8 +52,8 @@ function* propose(round: Round): Steps<Proposal> {
   const found = yield* survey(facts.nodes, rules.policies);
   const budgets = budgetCounter(round.budgets.allowances);
   let hasSimulated = false;
-  // A stop or the brake blocks a node. This may end without a change of the facts that the arbiter compares, so the
-  // method must run again.
+  // A stop or the brake may end without a change of the facts that the arbiter compares. So the method must run again
+  // while one of them blocks a node.
   let isHeld = false;
   for (const one of byUrgency(open, nowMs)) {
     yield;

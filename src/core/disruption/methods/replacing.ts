@@ -68,7 +68,9 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
   };
 }
 
-/** The command with the new nodes that its pods need. Or why it must not begin now, whatever budgets allow. */
+/**
+ * The command with the new nodes that its pods need, or the reason why it must not begin now. Budgets are not checked.
+ */
 export function withReplacements(deletion: Command, round: Round): Command | NoCommand {
   const { holdOffs, settings } = round;
   const mayGoFirst = deletion.reason === "Drifted" && settings.terminateFirst.drift;

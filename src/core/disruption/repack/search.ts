@@ -117,8 +117,8 @@ export function* repacked(
 }
 
 /**
- * Names of nodes that take no pods in the second plan: those that are not quiet, and empty ones that were not quiet in
- * the first plan. Such an empty node will be removed soon; pods that were moved there would keep it.
+ * Names of nodes that take no pods: those that are not quiet. For validation also the empty nodes that the first plan
+ * was not allowed to use. They will be removed soon, and moved pods would keep them.
  */
 function* closedNodes(
   { facts: { simulator, nodes } }: Round,
