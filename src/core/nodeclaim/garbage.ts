@@ -1,6 +1,6 @@
 /**
- * Finds claims without an instance and instances without a claim. Such a claim is deleted once its Node is gone or not
- * Ready. Such an instance is terminated once it is too old to be a new launch.
+ * Finds claims without an instance and instances without a claim. The claim is deleted once its Node is gone or not
+ * Ready. The instance is terminated once it is too old to be a new launch.
  * upstream: pkg/controllers/nodeclaim/garbagecollection (core and AWS provider)
  */
 import type { Node } from "../../apis/core/node.ts";

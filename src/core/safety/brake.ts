@@ -1,7 +1,8 @@
 /**
  * The brake on terminations that nobody requested. If many nodes seem to be broken at the same time, Karpenter's view
- * of the cluster is probably wrong. When a tenth of all nodes have been terminated within ten minutes, the brake is
- * set. No more nodes are then terminated until an hour has passed or a person releases the brake. karpenter-ts only.
+ * of the cluster is probably wrong. By default, the brake is set when a tenth of all nodes, and at least five, have
+ * been terminated within ten minutes. No more nodes are then terminated until an hour has passed or a person releases
+ * the brake. karpenter-ts only.
  */
 
 /** The time window in which terminations are counted, in milliseconds. */

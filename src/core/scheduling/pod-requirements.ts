@@ -87,7 +87,10 @@ function selectorRequirements(
   return Requirements.of(entries.map(([key, value]) => oneOf(key, [value])));
 }
 
-/** The topology keys of all rules of these pods, except the host name: the host name of a node is never open. */
+/**
+ * The topology keys of all spreads and required affinities of these pods. The host name is left out, because a node's
+ * host name is never open.
+ */
 export function topologyKeys(pods: Iterable<Pod>): Set<string> {
   const keys = new Set<string>();
   for (const { spec } of pods) {

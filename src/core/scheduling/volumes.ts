@@ -218,8 +218,8 @@ export class VolumeIndex {
 }
 
 /**
- * The alternatives of a bound volume. The host name of a local disk is ignored, because no new node can be that old
- * node.
+ * The alternatives of a bound volume. For a local disk, the host name is ignored, because no new node can have the name
+ * of the old node.
  */
 function boundAlternatives(volume: PersistentVolume): Requirements[] {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms ?? [];
@@ -278,7 +278,7 @@ export function* indexVolumes({ claims, volumes, csiNodes }: VolumeObjects): Ste
   }
 }
 
-/** The index of each list. Lists never change: the mirror returns the same list until an object changes. */
+/** The index of each list. Lists never change, and callers pass the same list until an object changes. */
 const indexes = new WeakMap<readonly KubeObject[], ReadonlyMap<string, KubeObject>>();
 
 function byName<T extends KubeObject>(objects: readonly T[]): ReadonlyMap<string, T> {

@@ -9,7 +9,7 @@ import type { CommandRecord } from "../disruption/record.ts";
 import { attributesOf, SpanTree, type TraceSpan, traceIdOf } from "./span.ts";
 import { type SeenMs, sharper, trueSinceMs } from "./times.ts";
 
-/** Facts that only the process knows which began the command. */
+/** Facts that only the process that began the command knows. */
 export interface BegunCommand {
   readonly startedMs: number;
   /** Milliseconds from the proposal to the end of the validation. */

@@ -1,7 +1,7 @@
 /**
- * What other programs change on a claim that this process has just created. A mutating webhook may remove its labels
- * or requirements. The node would then not suit the pods that it was planned for, and the next plan would buy another.
- * karpenter-ts only.
+ * What other programs change on a claim that this process has just created. A mutating webhook may remove its labels or
+ * requirements. The node would then not suit the pods that it was planned for, and the next plan would launch another
+ * node. karpenter-ts only.
  */
 import type { Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -50,14 +50,17 @@ export class ClaimPlans {
     this.#plans.set(key, { ...plan, claim });
   }
 
-  /** Undefined: another process created the claim, or it is another claim of that name. */
+  /** The plan of the claim. Undefined: another process created the claim, or it is another claim of that name. */
   of(claim: NodeClaim): ClaimPlan | undefined {
     const plan = this.#plans.get(keyOfClaim(claim));
     const { uid = claim.metadata.uid } = plan?.claim.metadata ?? {};
     return uid === claim.metadata.uid ? plan : undefined;
   }
 
-  /** The stored claim with what it was created with. A registered claim needs its plan no more. */
+  /**
+   * The stored claim with the labels that it was created with, see {@link asPlanned}. Forgets the plan of a registered
+   * claim.
+   */
   applyTo(stored: NodeClaim): NodeClaim {
     const claim = asPlanned(stored, this.of(stored));
     if (isTrue(claim, "Registered")) this.forget(keyOfClaim(claim));
@@ -70,8 +73,8 @@ export class ClaimPlans {
 }
 
 /**
- * The stored claim with the labels that it was created with. The same object if it has them all. Once the claim is
- * launched, only Karpenter's labels count: a change of others is the user's.
+ * The stored claim with the labels that it was created with. The same object if it has them all. After the launch, only
+ * Karpenter's labels are put back, because users may change other labels.
  */
 export function asPlanned(stored: NodeClaim, plan: ClaimPlan | undefined): NodeClaim {
   if (plan === undefined) return stored;
@@ -110,9 +113,9 @@ export function changedParts(stored: NodeClaim, plan: ClaimPlan): readonly strin
 }
 
 /**
- * Like {@link changedParts}, but only those for which a machine of this claim might not suit its pods, be counted for
- * no pool, or drift at once. Other labels are left out: they are not Karpenter's, and neither a planned pod nor the
- * pool asks for them.
+ * Like {@link changedParts}, but without harmless labels. A change is harmful if the node might not suit its pods,
+ * count for no pool, or drift at once. A label is harmless if it is not Karpenter's, and neither a planned pod nor the
+ * pool asks for it.
  */
 export function harmfulParts(
   stored: NodeClaim,

@@ -202,7 +202,7 @@ describe("createClusterState", () => {
     expect(state.node("a")?.deleting).toBe(true);
     state.deleteClaim("next", "NodeClaim");
     expect(cpu()).toBe(4_000);
-    // The node was deleted for another reason, so it does not count, as any leaving node.
+    // The node was deleted for another reason. Like any leaving node, it does not count.
     const leaving = claim("a");
     state.updateClaim({ ...leaving, metadata: { ...leaving.metadata, ...gone } });
     expect(cpu()).toBe(0);

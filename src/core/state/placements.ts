@@ -1,8 +1,8 @@
 /**
- * Sticky placement: the node that a pass or a disruption command planned for each pod. A pod has one seat, on the claim
- * of that name, or on the Node of that name if there is no claim. A seat ends when its pod is bound or gone, or when a
- * plan places the pod elsewhere. If a moved pod is evicted, its seat becomes vacant, and the next pod of its owner gets
- * the seat. Design: docs/designs/003-sticky-placement.md
+ * Sticky placement: the node that a pass or a disruption command planned for each pod. A pod has one seat, on a claim
+ * or on a Node without a claim. A seat ends when its pod is bound or gone, or when a plan places the pod elsewhere. If
+ * a moved pod is evicted, its seat becomes vacant, and the next pod of its owner gets the seat. Design:
+ * docs/designs/003-sticky-placement.md
  */
 import { isOwnedByDaemonSet, isOwnedByNode, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -133,9 +133,9 @@ export class Placements {
   }
 
   /**
-   * The pod was bound to the node with these names: the Node's and its claim's. If it took the seat of an equal pod of
-   * its owner, that pod gets its seat: kube-scheduler may bind pods of one owner in any order. Mostly nobody has a seat
-   * to lose.
+   * Records that the pod was bound to the node with these names: the Node's and its claim's. kube-scheduler may bind
+   * pods of one owner in any order. So if the pod took the seat of an equal pod of its owner, that pod gets the seat of
+   * this pod. `namesOf` is not called while there are no seats.
    */
   bound(pod: Pod, namesOf: () => readonly string[]): void {
     if (this.#byTarget.size === 0) return;
@@ -253,7 +253,7 @@ export class Placements {
     else this.#add(moved);
   }
 
-  /** A seat there of a pod of this owner, or of its successor. */
+  /** A seat for pods of this owner on the node with these names. */
   #openAt(names: readonly string[], heirs: string): Seat | undefined {
     for (const name of names)
       for (const seat of this.#byTarget.get(name) ?? []) if (seat.heirs === heirs) return seat;

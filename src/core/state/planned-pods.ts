@@ -12,10 +12,7 @@ import { controllerOf, type KubeObject } from "../../apis/meta.ts";
 /** The most UIDs in one annotation. They take 11 KiB of the 256 KiB that all annotations of an object may have. */
 const MOST_ENTRIES = 256;
 
-/**
- * The UID under which a pod is counted: that of its controlling owner, or its own. Undefined for pods that are not
- * stored in the API server.
- */
+/** The UID under which a pod is counted: that of its controlling owner, or its own. Undefined: the pod has neither. */
 export function plannedAs(pod: Pod): string | undefined {
   return controllerOf(pod)?.uid ?? pod.metadata.uid;
 }

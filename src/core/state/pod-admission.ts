@@ -93,8 +93,8 @@ export class PodAdmission {
   }
 
   /**
-   * The pod as it would be created now. If it belongs to a workload, it gets the requests that are recommended for
-   * that.
+   * The pod as it would be created now. If it belongs to a workload, it gets the requests that are recommended for the
+   * workload.
    */
   created(pod: Pod): Pod {
     const stored = this.completed(pod.metadata.namespace, pod.spec);
