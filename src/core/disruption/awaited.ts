@@ -1,9 +1,9 @@
 /**
  * Keeps replacements that have no pods yet because their pods are still on the old node. A PodDisruptionBudget may
- * delay evictions there for hours. If such a replacement counted as empty, it would be removed, and another one
- * launched later. karpenter-ts only: upstream protects a replacement only for some seconds. Once the old node is gone,
- * a replacement is kept while pods have seats there (core/state/placements.ts): a Job creates its new pod only after a
- * back-off.
+ * delay evictions there for hours. If such a replacement counted as empty, it would be removed, and another replacement
+ * would be launched later. karpenter-ts only: upstream protects a replacement only for some seconds. Once the old node
+ * is gone, a replacement is kept while pods have seats there (core/state/placements.ts): a Job creates its new pod only
+ * after a back-off.
  */
 import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { fromRfc3339 } from "../../base/clock.ts";

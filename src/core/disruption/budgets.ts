@@ -53,7 +53,7 @@ export function* allowancesFor({
   clusterBudgets,
 }: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
   const counts = yield* countNodes(nodes, nodesBefore);
-  // Repair is for nodes that are not Ready. So not being Ready does not count as disrupted against its budgets.
+  // Node repair is for nodes that are not Ready. So its budgets do not count such nodes as disrupted.
   const countOf = ({ nodes: there, disrupting, away }: typeof counts.all): Count => ({
     nodes: there,
     disrupting: reason === "Unhealthy" ? away : disrupting,

@@ -1,5 +1,5 @@
 /**
- * Finds the nodes that may be disrupted, and why the others may not. A candidate has the numbers that methods compare:
+ * Finds the nodes that may be disrupted, and why other nodes may not. A candidate has the numbers that methods compare:
  * its price, and the cost of moving its pods.
  * upstream: pkg/controllers/disruption/types.go
  */
@@ -123,7 +123,7 @@ export interface CandidatesInput {
   readonly paused?: (pool: Pool) => Block | undefined;
   /** Whether the pod is moved without downtime. Then its PodDisruptionBudget does not block the node. */
   readonly movesFirst?: (pod: Pod) => boolean;
-  /** The nodes that wait for pods. Absent: there are none. */
+  /** Finds the pods that a node waits for. Absent: no node waits for pods. */
   readonly awaiting?: Awaiting;
   /** Seats of pods that do not run on their planned node yet. Absent: no seats are known. */
   readonly seats?: RoomSeats | undefined;

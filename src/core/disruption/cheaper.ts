@@ -1,8 +1,8 @@
 /**
  * Reduces the instance types of a replacement to those that are cheaper than the removed nodes, whichever offering the
- * cloud launches. Spot nodes are replaced by spot nodes only under conditions. A node that is always replaced by the
- * cheapest type ends on the type that is most likely to be reclaimed. karpenter-ts only: if spot-to-spot is off, an
- * on-demand node at half the price may replace a spot node.
+ * cloud launches. Spot nodes are replaced by spot nodes only under conditions, because a node that is always replaced
+ * by the cheapest type ends on the type that is most likely to be reclaimed. karpenter-ts only: if spot-to-spot is off,
+ * an on-demand node at half the price may replace a spot node.
  * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";

@@ -91,7 +91,7 @@ export function decisionOf(command: Command): Decision {
 /** Why a command must not begin now. */
 export interface HoldOff {
   readonly message: string;
-  /** When the hold-off ends by itself. Absent: it does not. */
+  /** When the hold-off ends by itself. Absent: it does not end by itself. */
   readonly untilMs?: number;
 }
 

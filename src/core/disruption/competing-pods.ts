@@ -109,8 +109,8 @@ function countByBudget(pods: readonly Pod[], pdbs: readonly PodDisruptionBudget[
 }
 
 /**
- * The first pending pod that may run on the planned node and, with its equals, leaves too little room there. Undefined:
- * there is none.
+ * The first pending pod that may run on the planned node and, together with equal pods, could leave too little room
+ * there. Undefined: there is none.
  */
 function competitorOn(
   plan: PlannedClaim,

@@ -94,7 +94,10 @@ export function isConsolidatable(candidate: Candidate, nowMs: number): boolean {
   return isWithinPolicy(candidate) && (candidate.generation !== "v1" || isQuiet(candidate, nowMs));
 }
 
-/** Whether a v1 node with pods may not be consolidated now, but at `atMs`, if no pod is added or removed until then. */
+/**
+ * Whether a v1 node with pods may not be consolidated now, but may be at `atMs` if no pod is added or removed until
+ * then.
+ */
 export function isConsolidatableBy(candidate: Candidate, nowMs: number, atMs: number): boolean {
   const { pool, claim, generation } = candidate;
   if (generation !== "v1" || isQuiet(candidate, nowMs) || !isWithinPolicy(candidate)) return false;

@@ -28,7 +28,7 @@ export interface DisruptionCounter extends Pick<BudgetCounter, "take" | "left"> 
 
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
-/** Whether budgets do not count the node: they count initialized nodes only, but node repair also takes others. */
+/** Whether budgets ignore the node. They count initialized nodes only, but node repair also takes other nodes. */
 function isOutsideBudgets({ node, patient }: Candidate): boolean {
   return patient !== undefined && !node.initialized;
 }

@@ -70,7 +70,7 @@ function leaves({ deleting, node }: NodeView): boolean {
   return deleting || taints.some(({ key }) => key === DISRUPTED_NO_SCHEDULE_TAINT.key);
 }
 
-/** The nodes in the order in which they will be disrupted: first drifted ones, then others, as far as budgets allow. */
+/** The nodes in the order in which they will be disrupted, as far as budgets allow: drifted nodes, then other nodes. */
 function rankedOf({ candidates, drifted, underutilized }: DeletionCostInput): readonly NodeView[] {
   const possible = candidates.filter(
     ({ node, pool, instanceType, pods }) =>

@@ -128,7 +128,7 @@ function targetFor(name: string, pods: readonly Pod[]): EvictionTarget {
 }
 
 /**
- * Names of managed nodes that are not targets but have room for one of these pods. Those with the most room come first,
+ * Names of managed nodes that are not targets but have room for one of these pods. Nodes with the most room come first,
  * because kube-scheduler prefers them.
  */
 export function* otherNodesWithRoom(

@@ -1,6 +1,6 @@
 /**
- * Remembers what commands moved, and holds off further commands because of it: consolidations that save too little or
- * pay back too late, replacements that are still new, workloads whose pods were moved too often. karpenter-ts only:
+ * Remembers what commands moved, and holds off some later commands: consolidations that save too little or pay back too
+ * late, replacements of nodes that are still new, moves of workloads that were moved too often. karpenter-ts only:
  * upstream accepts any saving at any time, and may replace nodes by similar ones for hours. The records are also
  * written on claims (moves.ts), so they survive a restart.
  */

@@ -2,8 +2,8 @@
  * Compares the outcome of repacks with their plans, pool by pool. kube-scheduler may place pods otherwise than planned,
  * and then nodes are launched in addition to the planned ones. Some minutes after the last repack, the real saving is
  * compared with the predicted one. A pool that saved too little is not repacked for some time, longer after each
- * failure in a row. Its next repack must save enough even if it exceeds its planned cost as much as the last one. The
- * controller writes the outcome on the pool.
+ * failure in a row. Its next repack must save enough even if its real cost exceeds the planned cost by as much as the
+ * last repack's. The controller writes the outcome on the pool.
  */
 import { annotated, parseObject } from "../../apis/hub/annotations.ts";
 import { REPACK_OUTCOME_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";

@@ -11,7 +11,10 @@ import { type Batch, planByCheapestNode } from "../provisioning/solve.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { typesFor } from "./packing/place-packed.ts";
 
-/** What a repeated plan has lost so far. A caller that cannot use a plan without all planned nodes stops early. */
+/**
+ * What a repeated plan has lost so far. Passed by callers that need every planned node: then no pod is placed after the
+ * first loss.
+ */
 interface Kept {
   /** Whether a pod did not fit on its planned node. If so, no further pod is placed. */
   isLost: boolean;

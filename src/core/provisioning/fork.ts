@@ -18,7 +18,7 @@ export interface Moment {
   readonly devices: number;
 }
 
-/** What a fork changes besides nodes and topology counts. */
+/** The options of a new fork. */
 export interface ForkOptions {
   /** The templates whose limits the fork charges. */
   readonly templates: readonly Template[];

@@ -32,7 +32,7 @@ export interface Kept<T extends QueuedPod> {
 
 /**
  * Places sticky pods. A pod may depend on another one by a spread or an affinity. So all lines are tried again until no
- * further pod is placed. `sticky`: see `SchedulingInput`.
+ * further pod is placed. `sticky`: key of the pod → name of its planned node or claim.
  */
 export function* keepPlaces<T extends QueuedPod>(
   pass: Pass,

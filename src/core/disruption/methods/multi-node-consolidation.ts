@@ -1,7 +1,8 @@
 /**
  * Consolidates several nodes with pods in one command. There are two searches, and the command that saves more wins:
  * - v1 only: nodes of the whole cluster that can be removed together, because their pods fit on the remaining nodes.
- * - The longest list of candidates, best saving first, that something cheaper can replace. It is found by bisection.
+ * - The longest list of candidates, best saving first, that one command can remove or replace. It is found by
+ *   bisection.
  *
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go (the second search only)
  */
@@ -31,9 +32,7 @@ export const multiNodeConsolidation: Method = {
   validate: validateConsolidation,
 };
 
-/**
- * Repeats the search. Pools that are left to repack are excluded, until the command found has no nodes of such pools.
- */
+/** Repeats the search without the pools that are left to repack, until the command has no nodes of these pools. */
 function* propose(round: Round): Steps<Proposal> {
   const left = new Set<string>();
   for (;;) {

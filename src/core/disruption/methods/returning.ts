@@ -108,7 +108,7 @@ function commandFor(candidate: Candidate, { facts, holdOffs }: Round): Command |
   return holdOffs.of(command) === undefined ? command : undefined;
 }
 
-/** The plan, reduced to launches that are preferred to the node. Undefined: there are none. */
+/** The plan, reduced to instances that are preferred to the node's own. Undefined: there are none. */
 function preferred(
   candidate: Candidate,
   planned: PlannedClaim,

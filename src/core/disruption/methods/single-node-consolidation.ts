@@ -4,7 +4,7 @@
  * karpenter-ts only: upstream proposes one command a round, so 100 pools take half an hour. Here each group of pools
  * whose pods cannot share nodes with other pools gets its own command. Pools are served in turn, the longest unserved
  * first, each with its best saving first. So a large pool does not delay the others. Pools on which repack saves much
- * more are left to it.
+ * more are left to repack.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
 import { eachInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";

@@ -34,8 +34,8 @@ export interface RepackChoice {
   /** The chosen nodes, in the order of choice. The first n of them are a valid choice, too. */
   readonly candidates: readonly Candidate[];
   /**
-   * For each candidate: the most that repacking it and those before it could save per hour, if no remaining node has
-   * room.
+   * For each candidate: the most that repacking this candidate and the candidates before it could save per hour, if no
+   * remaining node has room.
    */
   readonly gainsMicroUsd: readonly number[];
 }

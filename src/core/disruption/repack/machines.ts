@@ -1,6 +1,6 @@
 /**
- * The cheapest instance types that some pools offer. The price of a resource on them is a lower bound. Repack rates
- * nodes by this bound before it plans anything.
+ * The cheapest instance types that some pools offer without reservations. The price of a resource on them is a lower
+ * bound. Repack rates nodes by this bound before it plans anything.
  */
 import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
@@ -13,7 +13,7 @@ import { bitIndices } from "../../scheduling/bits.ts";
 import { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 
-/** Reserved instances cost nothing more. They are subtracted from the demand instead. */
+/** Reserved offerings are left out, because they are prepaid and limited in number. */
 const BOUGHT = Requirements.fromSpecs([
   { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
 ]);

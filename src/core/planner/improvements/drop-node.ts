@@ -14,7 +14,8 @@ import type { Improvement } from "./improvement.ts";
 export const dropNode: Improvement = {
   name: "dropNode",
   rule: { saves: "setting", strandsNoMorePods: false, mayPlaceMore: false },
-  // A burstable type is cheap because of CPU credits, which run out. Pods that join such a node might depend on them.
+  // A burstable type is cheap because of CPU credits, which run out. So a plan with burstable nodes is not changed by
+  // price.
   applies: (contest) => contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
   improve: function* (contest) {
     const { batch, options, best: before } = contest;

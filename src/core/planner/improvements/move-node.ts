@@ -30,7 +30,8 @@ interface Move {
 export const moveNode: Improvement = {
   name: "moveNode",
   rule: { saves: "anything", strandsNoMorePods: true, mayPlaceMore: false },
-  // A burstable type is cheap because of CPU credits, which run out. Pods that join such a node might depend on them.
+  // A burstable type is cheap because of CPU credits, which run out. So a plan with burstable nodes is not changed by
+  // price.
   applies: (contest) => contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
   improve: function* (contest) {
     const { batch, best: plan } = contest;

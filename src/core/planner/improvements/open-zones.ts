@@ -19,7 +19,7 @@ export const openZones: Improvement = {
     const open = yield* inAllZones(batch, best);
     if (open === undefined) return;
     // With all zones, the plan may cost as much as or more than the plan without the zone. So it is compared with
-    // `beaten`, which is the plan that the one without the zone had to beat.
+    // `beaten`: the plan that the plan without the zone had to beat.
     yield* contest.offerImproved("openZones", open, openZones.rule, beaten);
   },
 };

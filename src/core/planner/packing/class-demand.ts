@@ -4,7 +4,7 @@ import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 
-/** Pods of one class. If the class is divided over zones, only those for one zone. */
+/** Pods of one class. If the class is divided over zones, only its pods for one zone. */
 export interface ClassPods {
   readonly podClass: PodClass;
   /** The number of preferences that these pods give up, because no NodePool has nodes that meet them. */

@@ -25,8 +25,8 @@ export class EvenFiller {
   /** For each row: the number of items that are left. The caller changes this array. */
   readonly #left: Float64Array;
   /**
-   * The order in which shares are rounded. What one row loses by rounding, the next row gets, which has nearly the same
-   * ratio of cpu to memory.
+   * The order in which shares are rounded. A row gets what the row before lost by rounding, because neighbours have
+   * nearly the same ratio of cpu to memory.
    */
   readonly #byShape: readonly number[];
   #byValue: readonly number[] = [];

@@ -22,8 +22,8 @@ export interface GreedyTask {
 }
 
 /**
- * `all`: every kind of bin whose last filling needs more items than are left. `ahead`: only those among them whose last
- * filling was better than the best filling so far. `ahead` takes a tenth of the work.
+ * `all`: every kind of bin whose last filling needs more items than are left. `ahead`: only those of them whose last
+ * filling was better than the best filling so far, which takes a tenth of the work.
  */
 export type Refilled = "all" | "ahead";
 

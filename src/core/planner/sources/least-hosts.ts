@@ -1,7 +1,6 @@
 /**
  * A proven lower bound on the number of new nodes: host rules allow only so many of their pods on one node. It counts
- * only pods that the greedy rules will place if a packing places all pods: host rules are their only topology rules,
- * and no limit can prevent a node for them.
+ * only pods that surely get a place: host rules are their only topology rules, and limits have room for their nodes.
  */
 import { type PodClass, variantsOf } from "../../provisioning/batch/pod-class.ts";
 import type { Pass } from "../../provisioning/place.ts";

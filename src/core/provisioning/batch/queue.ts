@@ -34,7 +34,7 @@ export class Queue {
   /** Pods that are tried before all others, and again after each placement. */
   readonly #early: QueuedPod[];
   readonly #isEarly: (podClass: PodClass) => boolean;
-  /** Index of the next early pod to try. Those before it were tried since the last placement. */
+  /** Index of the next early pod to try. The early pods before it were tried since the last placement. */
   #nextEarly = 0;
   /** Number of pods that were put back since the last placement. Planning ends when no other pods are left. */
   #inVain = 0;
@@ -148,10 +148,7 @@ export function inOrder<T extends QueuedPod>(pods: readonly T[]): T[] {
   return pods.length <= FEW ? pods.toSorted(largestFirst) : (atOnce(inOrderInSteps(pods)) as T[]);
 }
 
-/**
- * At most this many pods are sorted in the simple way. Disruption does so thousands of times, each time for the pods of
- * one node.
- */
+/** Up to this many pods are sorted by a plain comparison. Disruption sorts the pods of one node thousands of times. */
 const FEW = 64;
 
 function largestFirst(a: QueuedPod, b: QueuedPod): number {

@@ -45,7 +45,7 @@ export class Attempt {
     this.#topology = context.topology;
   }
 
-  /** Begins the attempt for another pod, and clears the results for the last one. */
+  /** Begins the attempt for another pod, and clears the cached results for the last pod. */
   begin(pod: Pod, podClass: PodClass, variant: Variant): this {
     this.pod = pod;
     this.podClass = podClass;

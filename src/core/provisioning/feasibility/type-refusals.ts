@@ -79,8 +79,8 @@ function isWhere(volumes: Requirements, { zone, capacityType }: Offering): boole
 }
 
 /**
- * The labels that are not allowed of the closest offering, which is the one with the fewest such labels. Undefined: the
- * type has no offering.
+ * The labels of the closest offering that are not allowed. The closest offering is the one with the fewest of them.
+ * Undefined: the type has no offering.
  */
 function nearestOffering(
   offerings: readonly Offering[],

@@ -19,7 +19,7 @@ interface Homes {
 }
 
 /**
- * Returns a function that answers for one topology group: the nodes with pods that have its rule, and how many. A
+ * Returns a function that finds, for one topology group, the nodes with pods that have its rule, and how many. A
  * preferred rule counts even if the pod dropped it.
  */
 export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {

@@ -166,7 +166,10 @@ function hasRules(pod: Pod): boolean {
   return holdsApart(pod) || requiredOf(pod.spec.affinity?.podAffinity).length > 0;
 }
 
-/** A text about the pod. Pods with equal texts are equal for these rules. */
+/**
+ * A text about the pod. Pods with equal texts have equal affinities, and are selected by the same affinities of other
+ * pods.
+ */
 function looks({ metadata: { namespace, labels }, spec: { affinity } }: Pod): string {
   return JSON.stringify([namespace, labels, affinity]);
 }

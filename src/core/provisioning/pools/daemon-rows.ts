@@ -37,8 +37,8 @@ interface Deciding {
  */
 const known = new WeakMap<readonly InstanceType[], Map<string, readonly InstanceType[]>>();
 /**
- * The most results that are cached for one list of types. Each NodePool with such daemons needs one. Each edit of the
- * NodePool or of a DaemonSet adds another one.
+ * The most results that are cached for one list of types. Each NodePool whose daemons split types needs one. Each edit
+ * of the NodePool or of a DaemonSet adds another one.
  */
 const MOST_KEPT = 64;
 

@@ -117,8 +117,8 @@ export class TypeTable {
   }
 
   /**
-   * The types whose labels satisfy the requirements and that have an available offering which does, too. Do not change
-   * the result.
+   * The types whose labels satisfy the requirements and that have an available offering that satisfies them. Do not
+   * change the result.
    */
   compatible(set: SetId): Bits {
     let bits = this.#bySet[set];

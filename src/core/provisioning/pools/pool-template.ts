@@ -51,8 +51,8 @@ export function simulatedKeys(pool: Pool): ReadonlySet<string> {
 }
 
 /**
- * Labels that only nodes of the other kind of pool have: its owner label, and an AWS label that v1 removed. Karpenter
- * treats them as well known, but claims must not contain them.
+ * Labels that only nodes of the other kind of pool have: its owner label, and an AWS label that only nodes of
+ * Provisioners have. Karpenter treats them as well known, but claims must not contain them.
  */
 function foreignKeys(pool: Pool): readonly string[] {
   return pool.generation === "alpha"

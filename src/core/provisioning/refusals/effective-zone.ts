@@ -12,7 +12,7 @@ import type { SchedulingInput } from "../scheduling-input.ts";
 
 /** Value of the metric's label if the pod may run in several zones. */
 const FLEXIBLE = "flexible";
-/** Value of the metric's label if the pod's requirements, its volumes and the pools have no zone in common. */
+/** Value of the metric's label if the pod's requirements and its volumes allow no zone of the pools and nodes. */
 const NONE = "none";
 
 /**

@@ -28,8 +28,8 @@ interface Alike {
 }
 
 /**
- * The refusals of all existing nodes of the pass, with the pods that the plan placed there. Preferences of the pod do
- * not count.
+ * The refusals of all existing nodes of the pass. Pods that the plan placed there take up room. Preferences of the pod
+ * do not count.
  */
 export function nodesRefusing(item: QueuedPod, pass: AskedPass): readonly NodesRefusal[] {
   const groups = new Map<string, Alike>();
@@ -54,7 +54,8 @@ export function nodesRefusing(item: QueuedPod, pass: AskedPass): readonly NodesR
 }
 
 /**
- * The refusal of the pod after all preferences are dropped; undefined: the node takes it, maybe without some of them.
+ * The refusal of the pod after all preferences are dropped. Undefined: the node takes the pod, maybe after some
+ * preferences are dropped.
  */
 export function hardRefusal(
   { pod, podClass }: QueuedPod,

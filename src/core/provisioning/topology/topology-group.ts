@@ -69,7 +69,7 @@ export interface TopologyGroup {
 export interface MeetingPlace {
   /** The allowed domains. Undefined: all domains, or the rule is about hosts. */
   readonly domains: ReadonlySet<string> | undefined;
-  /** Whether pods like this one fit there. */
+  /** Whether pods equal to `sample` fit in the meeting place. */
   isFor(sample: Pod): boolean;
   /** Whether no other host has room for more pods of the group. Only for a rule about hosts. */
   holdsMost(host: Place): boolean;
@@ -370,7 +370,8 @@ export function possibleDomains(group: TopologyGroup, place: Place): readonly st
   if (node === undefined) return [];
   const { key, counts, filter } = group;
   let values = node.complement ? allowedOf(counts, node) : node.values;
-  // The node may still get a value at which the rule does not count over it, so values without counts matter, too.
+  // The node may still get a value of the label with which the rule ignores the node. So values without counts matter,
+  // too.
   if (node.complement && filter.requirements !== undefined)
     values = united(values, place.openTo?.(key) ?? NO_DOMAINS);
   return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;

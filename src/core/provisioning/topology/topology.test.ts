@@ -301,8 +301,7 @@ describe("topology spread", () => {
   it("ignores minDomains of a ScheduleAnyway spread", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", minDomains: 4 });
     const batch = pods(6, { ...soft, cpu: "100m" });
-    // If the planner read the annotation, it would drop the rule. Then all pods except three would go to the existing
-    // node.
+    // If minDomains counted, pods would drop the spread. Then all pods except three would go to the existing node.
     expect(placed({ pods: batch, nodes: [nodeView({ node: { name: "n" } })] })).toEqual([
       "n: pod-0 pod-3",
       "zone-b: pod-1 pod-4",

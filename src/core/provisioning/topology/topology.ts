@@ -181,7 +181,7 @@ export class Topology {
     });
   }
 
-  /** Like {@link Selections.of}. All groups must be known before the first call. */
+  /** The groups whose selector matches a pod with these labels. All groups must be known before the first call. */
   selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
     return this.#selections.of(namespace, labels);
   }

@@ -1,7 +1,7 @@
 /**
  * The nodes of a prepared cluster, and the pods that are counted on them. A node can be added and removed again.
  * Removing a node also removes its counts, its host, and the domains that exist only because of it. So a prepared
- * cluster can be updated to the real one.
+ * cluster can follow the changes of the real cluster.
  */
 import type { Pod, PodAffinityTerm } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -20,7 +20,7 @@ import type { Tried } from "./trying.ts";
 /** A node, and the pods that are counted on it. */
 export interface Host {
   readonly place: ExistingNode;
-  /** Whether pods can be placed on the node: it is not leaving. Only such a node makes its domains exist. */
+  /** Whether pods can be placed on the node: it is not leaving. Only nodes that take pods make their domains exist. */
   readonly isTarget: boolean;
   /** The topology groups that count pods of the node: one entry for each counted pod and group. */
   readonly counted: readonly TopologyGroup[];

@@ -1,6 +1,7 @@
 /**
  * The pod classes, as used by one what-if question after another. Facts that one question found out by trying a class
- * are cleared before the next. Only facts that hold in every question are kept: which unchanged nodes refuse a class.
+ * are cleared before the next question. Only facts that hold in every question are kept: which unchanged nodes refuse a
+ * class.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
