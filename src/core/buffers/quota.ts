@@ -52,7 +52,7 @@ function roomOf({ spec, status }: ResourceQuota, before: readonly Pod[]): Resour
   return room;
 }
 
-/** What the pod uses of a quota, by the resource names of quotas. */
+/** The amounts that the pod uses of a quota, by the resource names of quotas. */
 function chargeOf(pod: Pod): Resources {
   const requests = podRequests(pod);
   const charge: Record<string, number> = { pods: 1, "count/pods": 1 };

@@ -44,8 +44,8 @@ export interface InstanceType {
   /** All offerings, including unavailable ones, sorted by zone, then by capacity type. */
   readonly offerings: readonly Offering[];
   /**
-   * Resources of which a node can only use less than the capacity for a long time: the cpu of a burstable type without
-   * credits. Absent: there are none.
+   * The amounts that a node can use all the time, for resources of which that is less than the capacity. Example: the
+   * cpu of a burstable type without credits. Absent: there are none.
    */
   readonly baseline?: Resources;
   /** Whether a NodeOverlay has set part of the capacity. */

@@ -138,7 +138,7 @@ function matching(
     type.offerings.some((one) => one.labels?.[key] !== undefined);
   const { requirements } = overlay.spec;
   const ofType = requirements.filter(({ key }) => !isOffered(normalizedLabel(key)));
-  // A type has many labels. Only those are used that the overlay's requirements name.
+  // A type has many labels. Only the labels that the overlay's requirements name are used.
   const asked = new Set(requirements.map(({ key }) => normalizedLabel(key)));
   const own = [...asked].flatMap((key) => {
     const values = type.labels[key];

@@ -68,8 +68,9 @@ function hashWithLifetimeOf({ metadata, spec }: NodeClaim, pool: Pool): string {
 }
 
 /**
- * Whether no annotation records the lifetime that the hash of a v1beta1 pool's claim contains. Conversion invented the
- * lifetime of such a claim. It must be recorded now; otherwise the next change of the lifetime would count as drift.
+ * Whether no annotation records the lifetime that the hash of a v1beta1 pool's claim contains. The lifetime of such a
+ * claim was filled in by conversion. It must be recorded now; otherwise the next change of the lifetime would count as
+ * drift.
  */
 export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {
   if (pool.generation !== "beta") return false;

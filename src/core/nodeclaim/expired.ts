@@ -26,7 +26,7 @@ export interface ExpiryRules {
    * so claims of one age do not expire together.
    */
   readonly spreadPercent: number;
-  /** Whether v1 claims are only marked, too, and replaced by the disruption loop within budgets. */
+  /** Whether v1 claims, too, are only marked, and then replaced by the disruption loop within budgets. */
   readonly respectsBudgets: boolean;
 }
 
@@ -65,7 +65,7 @@ function maxRunEnd({ metadata: { labels, creationTimestamp } }: NodeClaim): Expi
 
 /**
  * When the claim expires. Undefined: never. A standalone claim (`pool` undefined) expires forcefully. If there are two
- * ends, the earlier one counts. If budgets can delay the earlier one, the later one is when it becomes forceful.
+ * ends, the earlier one counts. If budgets can delay the earlier end, the expiry becomes forceful at the later end.
  */
 export function expiry(
   claim: NodeClaim,

@@ -3,7 +3,7 @@
  * docs/explanation/safety.md is generated from it. Whoever adds such an act must add a row here first.
  */
 
-/** The mirrors of cluster objects on which an act may depend. */
+/** The local copies (mirrors) of cluster objects on which an act may depend. */
 export type ViewName = "pods" | "nodes" | "claims" | "pools";
 
 /** An act that cannot be undone. */

@@ -48,7 +48,7 @@ export interface Doubt {
 /** Whether the act may happen, or the doubt because of which it waits. */
 export type Verdict = { readonly go: true } | { readonly go: false; readonly doubt: Doubt };
 
-/** The verdict about an act. If the act may happen, and the table says so, the brake counts it. */
+/** The verdict about an act. If the act may happen and counts against the brake, the brake counts it. */
 export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
   const { staleViews, clockSkewMs, isProvenGone, fleet, nowMs } = facts;
   if (staleViews.length > 0)

@@ -48,7 +48,10 @@ export class NodeLabels {
     return value === undefined ? undefined : oneOf(key, [value]);
   }
 
-  /** Whether the node satisfies the requirements. Like {@link Requirements.accepts} with an empty `mayBeUndefined`. */
+  /**
+   * Whether the node satisfies the requirements. A label that the node lacks satisfies only requirements that allow its
+   * absence.
+   */
   accept(requirements: Requirements): boolean {
     if (this.#torn !== undefined) return this.#torn.accepts(requirements, NOTHING_UNDEFINED);
     for (const wanted of requirements.all()) {

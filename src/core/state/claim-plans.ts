@@ -107,7 +107,10 @@ function isLaunched({ status }: NodeClaim): boolean {
   return Boolean(status?.providerID);
 }
 
-/** Parts of the plan that the stored claim lacks, in words: labels, and all of {@link harmfulParts}. */
+/**
+ * Parts of the plan that the stored claim lacks, in words: labels, requirements, taints and the node class. Also new
+ * taints that a planned pod does not tolerate.
+ */
 export function changedParts(stored: NodeClaim, plan: ClaimPlan): readonly string[] {
   return [...changedLabels(stored, plan.claim).map(labelText), ...changedSpec(stored, plan)];
 }

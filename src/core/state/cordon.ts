@@ -68,8 +68,8 @@ export function putLast(node: Node, isLast: boolean): Node {
 }
 
 /**
- * Whether the taint makes kube-scheduler try other nodes first. A command sets it while its pods move. Planning ignores
- * it, because no pool or person has set it.
+ * Whether the taint makes kube-scheduler try other nodes first. It is on nodes that should be filled last, for example
+ * while the pods of a command move. Planning ignores it, because no pool or person has set it.
  */
 export function isOthersFirst({ key }: Taint): boolean {
   return key === OTHERS_FIRST_TAINT_KEY;

@@ -185,8 +185,8 @@ function amounts(
 
 /**
  * The current taints: those of the claim before registration, after that those of the Node. Before registration, only
- * the claim says which taints are permanent. A cordoned Node also has the unschedulable taint, even if it is not in its
- * spec yet.
+ * the claim says which taints are permanent. A cordoned Node also has the unschedulable taint, even if the taint is not
+ * in its spec yet.
  */
 function currentTaints(
   node: Node | undefined,

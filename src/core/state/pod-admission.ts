@@ -2,7 +2,7 @@
  * Computes what the API server would add to a pod when it is created: requests from limits, defaults of the namespace's
  * LimitRanges, the overhead of its RuntimeClass, then the recommendation of a VerticalPodAutoscaler. Pods of DaemonSets
  * on planned nodes and pods of CapacityBuffers are made from a template. Without these additions they would seem
- * smaller than they will be. Upstream plans such a template as it is written.
+ * smaller than they will be. Upstream plans these templates as they are written.
  */
 import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import { type LimitRange, withLimitRanges } from "../../apis/core/limit-range.ts";

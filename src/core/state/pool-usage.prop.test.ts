@@ -42,7 +42,8 @@ function successorOf(index: number): string {
 }
 
 /**
- * The usage, computed by adding up all nodes each time as upstream does. Nodes that are kept after all are included.
+ * The usage, computed by adding up all nodes each time as upstream does. Marked nodes whose replacement is gone are
+ * included, because they are kept.
  */
 function summed(
   state: ClusterState,

@@ -27,9 +27,9 @@ export interface Workloads {
  * Whether a pod is moved without downtime:
  * - `none`: its annotation does not request that, or the pod is not Ready anyway.
  * - `able`: its Deployment can be restarted now.
- * - `rolling`: its Deployment is being rolled over, and the pod ends once the new one is available. `ours`: whether
- *   Karpenter started that.
- * - `unable`: it is requested, but not possible because of `why`.
+ * - `rolling`: a rollout of its Deployment is in progress, and the pod ends once the new pod is available. `ours`:
+ *   whether Karpenter started the rollout.
+ * - `unable`: the annotation requests that, but it is not possible because of `why`.
  */
 export type Surge =
   | { readonly kind: "none" }
