@@ -41,7 +41,7 @@ export interface Command {
   readonly replacements: readonly PlannedClaim[];
   /** Names of existing nodes that take the pods. They are nominated, so they are not disrupted for some time. */
   readonly targets: readonly string[];
-  /** The pods that each target takes. Absent: this was not planned. */
+  /** The pods that each target takes. Absent: the command was not simulated. */
   readonly placements?: Simulation["placements"];
   /** The verdicts of NodePools with the policy Balanced. Only for consolidation. */
   readonly verdicts?: readonly BalancedVerdict[];

@@ -154,7 +154,7 @@ interface PodNeeds {
   readonly alternatives: readonly (readonly Requirements[])[];
 }
 
-/** Cached, because a round needs the same pods and instance types for each node. */
+/** The needs of each kind of pods. They are cached, because a round needs the same ones for each node. */
 const needsByKind = new WeakMap<Stranded, PodNeeds>();
 
 function needsOf(one: Stranded): PodNeeds {

@@ -1,8 +1,8 @@
 /**
  * Back-off for a pool whose replacements fail (no capacity, or nodes that never register). Each failure in a row
- * doubles the wait before the next try. Without it, the same node would be tainted and untainted every few seconds. The
- * back-off is stored in an annotation of the pool, so that the next process and `karpenter explain` know it. Whoever
- * removes the annotation allows a try immediately. karpenter-ts only; upstream tries again at once.
+ * doubles the wait before the next try. Without a back-off, the same node would be tainted and untainted every few
+ * seconds. The back-off is stored in an annotation of the pool, so that the next process and `karpenter explain` know
+ * it. Whoever removes the annotation allows a try immediately. karpenter-ts only; upstream tries again at once.
  */
 import { REPLACEMENTS_FAILED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";

@@ -26,8 +26,8 @@ interface Moved {
 }
 
 /**
- * Whether some nodes of these pools (by id) are settling. Replacements do not count, because they are held off for
- * longer anyway.
+ * Whether some nodes of these pools (by id) are settling. A node that was launched as a replacement does not count
+ * while its own hold-off lasts.
  */
 export function* isSettling(
   { pools, nodes, ledger, simulator, nowMs }: Moved,

@@ -13,7 +13,7 @@ import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { podsByOwner } from "./moves.ts";
 
-/** The most passes over the targets. controllers/disruption/steering.ts waits for at most this many turns. */
+/** The most passes over the targets. Targets that are left after the last pass keep their order. */
 const MOST_PASSES = 50;
 /** A target and the pods planned for it. */
 export interface PlannedTarget {

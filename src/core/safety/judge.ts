@@ -12,7 +12,7 @@ const CLOCKS_APART_MS = 5 * 60_000;
 
 /** The facts about a node or instance that is to be terminated. */
 export interface EndFacts {
-  /** The mirrors on which the act depends and that are not up to date. */
+  /** The local copies (mirrors) of cluster objects on which the act depends and that are not up to date. */
   readonly staleViews: readonly ViewName[];
   /** The time of this process's clock minus that of the API server's. Undefined: not known. */
   readonly clockSkewMs: number | undefined;

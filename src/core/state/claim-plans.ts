@@ -141,7 +141,9 @@ function askedLabels(pods: readonly Pod[]): Set<string> {
   return keys;
 }
 
-/** Whether Karpenter itself reads the label, for example to find the pool of a claim. */
+/**
+ * Whether the label is in one of Karpenter's domains, such as `karpenter.sh`. Karpenter itself may read such a label.
+ */
 function isKarpenters(key: string): boolean {
   return /(^|\.)karpenter\.[^/]+\//.test(key);
 }

@@ -40,7 +40,7 @@ export class OpenClaims {
     this.#like(claim.set).add(claim.id);
   }
 
-  /** Must be called before the node gets one more pod, and the requirements `set`. */
+  /** Must be called before the node gets one more pod. `set`: the requirements of the node with that pod. */
   moveUp(claim: NewNodeClaim, set: SetId): void {
     const count = claim.pods.length;
     const from = this.#bucket(count);

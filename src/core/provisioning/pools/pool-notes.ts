@@ -10,7 +10,10 @@ export type PoolNotes = Pick<
   "excludedByLimits" | "withoutTypes" | "withTooFewTypes"
 >;
 
-/** The messages before anything is planned. Later, planned claims count against limits, too. */
+/**
+ * The messages about these pools. Must be called before anything is planned: later, planned claims count against
+ * limits, too.
+ */
 export function poolNotes(
   templates: readonly Template[],
   { space, minValuesPolicy }: NotedIn,

@@ -54,7 +54,9 @@ function fitsNowhere(
   return true;
 }
 
-/** Whether a new node of the pool could take the pod, by the first stages of the check and by each resource alone. */
+/**
+ * Whether a new node of the pool could take the pod. Checks only taints, host name and labels, and each resource alone.
+ */
 function mayBecome(
   template: Template,
   { requests }: PodClass,
