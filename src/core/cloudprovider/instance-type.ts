@@ -1,4 +1,4 @@
-/** What a cloud can launch: instance types, and their offerings for each zone and capacity type. */
+/** Instance types that a cloud can launch, each with its offerings for zones and capacity types. */
 import type { Resources } from "../../apis/resources.ts";
 import type { DynamicResources } from "./dynamic-resources.ts";
 
@@ -19,7 +19,7 @@ export interface Offering {
   /** More labels that only this offering defines (zone id, reservation id). */
   readonly labels?: Readonly<Record<string, string>>;
   readonly reservationCapacity?: number;
-  /** The account quota that counts such instances, and how many units one instance uses. Absent: none. */
+  /** The account quota that counts instances of this offering, and how many units one instance uses. Absent: none. */
   readonly quota?: { readonly id: string; readonly units: number };
   /** Resources of an instance from this offering that differ from the type's capacity. */
   readonly capacityOverride?: Resources;

@@ -11,7 +11,7 @@ export interface ReasonRegex {
   matches(reason: string): boolean;
 }
 
-/** What repair does with a node. */
+/** The remedies of node repair. */
 export type RepairAction = "ReplaceNode" | "RebootNode";
 
 /** A condition of a Node. A node that has it for longer than the toleration is replaced or rebooted. */

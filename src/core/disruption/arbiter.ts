@@ -33,7 +33,7 @@ export function mayBeAsked(
   return !(needsValidation && pending.length > 0) && !(simulates && isEarly);
 }
 
-/** What the arbiter decides about a proposal. */
+/** The arbiter's decision about a proposal. */
 export interface Ruling extends PoolTurns {
   /** Commands that begin now, or whose wait for validation begins now. If there is one, the round ends. */
   readonly commands: readonly Command[];

@@ -19,12 +19,12 @@ export interface Share extends Count {
   readonly allowed: number;
 }
 
-/** What the budgets allow for one pool. `allowed` and `atOnce` respect the budgets of the cluster, too. */
+/** How many nodes of one pool the budgets allow. `allowed` and `atOnce` respect the budgets of the cluster, too. */
 export interface PoolAllowance extends Share {
   readonly pool: Pool;
   /** How many nodes may be disrupted at the same time, including the nodes that are disrupted already. */
   readonly atOnce: number;
-  /** What the budgets of the cluster allow over the nodes of all pools. It is the same in each allowance. */
+  /** How many nodes of all pools together the budgets of the cluster allow. It is the same in each allowance. */
   readonly everywhere: Share;
 }
 
@@ -43,7 +43,7 @@ const DAY_MS = 24 * 60 * 60_000;
 const UNLIMITED = 2 ** 31 - 1;
 const NO_NODES = { nodes: 0, disrupting: 0, away: 0 };
 
-/** What the budgets of each pool (by id) and of the cluster allow, less the nodes that are disrupted already. */
+/** For each pool (by id): how many more nodes its budgets and those of the cluster allow to disrupt. */
 export function* allowancesFor({
   pools,
   nodes,
@@ -118,7 +118,7 @@ export function brokenBudget(
   return undefined;
 }
 
-/** What is invalid in a budget, as text to append to the path of the budget. Undefined: nothing. */
+/** The fault of a budget, as text to append to the path of the budget. Undefined: the budget is valid. */
 export function budgetProblem(budget: Budget): string | undefined {
   const { nodes, schedule, timeZone, duration } = budget;
   if (amount(nodes, 0) === undefined)

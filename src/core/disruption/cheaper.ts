@@ -38,7 +38,7 @@ const SPOT_STAYS = {
   message: "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
 };
 
-/** What may replace nodes that are all spot. */
+/** The capacity that may replace nodes which are all spot. */
 export type ForSpot = "spot" | "onDemand" | "nothing";
 
 /** A plan that names only cheaper instance types, or why there is none. */

@@ -45,7 +45,7 @@ export interface Command {
   readonly placements?: Simulation["placements"];
   /** The verdicts of NodePools with the policy Balanced. Only for consolidation. */
   readonly verdicts?: readonly BalancedVerdict[];
-  /** What node repair does with the node, and why. Absent for all other methods. */
+  /** The repair of the node, with its reason. Absent for all other methods. */
   readonly repair?: Repairing;
   /**
    * Why the node is terminated before its replacement is launched. Absent: there is no replacement, or it is
@@ -80,7 +80,7 @@ export function removal(
 
 export type Decision = "no-op" | "delete" | "replace" | "reboot" | "terminate-first";
 
-/** What the command does, in the words of logs, events and metrics. */
+/** The kind of the command, in the words of logs, events and metrics. */
 export function decisionOf(command: Command): Decision {
   if (command.candidates.length === 0) return "no-op";
   if (command.repair?.action === "RebootNode") return "reboot";

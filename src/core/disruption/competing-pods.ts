@@ -147,7 +147,7 @@ function competitorOn(
   return undefined;
 }
 
-/** What a pending pod requires of a node. */
+/** The requirements of a pending pod on a node. */
 interface PodNeeds {
   readonly requests: Resources;
   /** The node must satisfy one entry of each list: the pod's node affinity, and the places of its volumes. */

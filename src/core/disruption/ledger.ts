@@ -35,7 +35,7 @@ export interface Restraint {
   readonly minSavingsPercent: number;
   /** A command must pay back the cost of running old and new nodes side by side within this time. 0: no limit. */
   readonly maxPaybackMs: number;
-  /** For how long a replacement is not replaced itself. It may be removed earlier. */
+  /** The time for which a replacement is not replaced itself. It may be removed earlier. */
   readonly replacementRestMs: number;
   /** How many pods of a workload may be moved within an hour, as a multiple of its number of pods. */
   readonly maxMovesPerPodHour: number;

@@ -22,7 +22,7 @@ const MOST_WORKLOADS = 1_000;
 /** The most characters of the annotation. Kubernetes allows 256 KiB for all annotations of an object. */
 const MOST_TEXT = 100_000;
 
-/** What one command moved. Stored as JSON. */
+/** A record of the pods that one command moved. Stored as JSON. */
 export interface MoveRecord {
   /** The id of the command. */
   readonly command: string;

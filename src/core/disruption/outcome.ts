@@ -36,7 +36,7 @@ export interface RepackOutcome {
   readonly until: string;
   readonly predictedMicroUsd: number;
   readonly realisedMicroUsd: number;
-  /** By how much the real cost exceeds the planned cost, as a share of the planned cost. 0: not at all. */
+  /** The amount by which the real cost exceeds the planned cost, as a share of the planned cost. 0: not at all. */
   readonly overrun: number;
   /** How many repacks failed in a row. */
   readonly failures: number;

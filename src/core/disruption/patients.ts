@@ -26,11 +26,11 @@ export interface Patient {
   readonly ailments: readonly Ailment[];
   /** Whether an annotation forbids the repair. */
   readonly isVetoed: boolean;
-  /** What blocks the eviction of a pod on the node. Undefined: nothing. */
+  /** The obstacle to the eviction of a pod on the node, in words. Undefined: there is none. */
   readonly blocking: string | undefined;
 }
 
-/** What node repair does with one node. */
+/** The repair of one node. */
 export interface Repairing {
   readonly action: RepairAction;
   /** The ailment because of which the node is repaired. */

@@ -1,7 +1,7 @@
 /**
- * What a running command writes on its claims, so that the next process knows the command after a restart. Each claim
- * that will be deleted has the record of the command, and each replacement has its id. karpenter-ts only: upstream
- * keeps commands in memory, and removes all marks after a restart.
+ * The marks that a running command writes on its claims, so that the next process knows the command after a restart.
+ * Each claim that will be deleted has the record of the command, and each replacement has its id. karpenter-ts only:
+ * upstream keeps commands in memory, and removes all marks after a restart.
  */
 import { annotated, parseObject } from "../../apis/hub/annotations.ts";
 import {

@@ -15,7 +15,7 @@ const NEXT_WAIT_MS = 5 * 60_000;
 /** Entries are dropped after this time. So deleted pools leave no entries behind. */
 const KEPT_MS = 60 * 60_000;
 
-/** What the result of a method means for groups of pools (by id). */
+/** Groups of pools (by id) to which the result of a method gives a command or a wait. */
 export interface PoolTurns {
   /** Groups that got a command. */
   readonly served: readonly ReadonlySet<string>[];

@@ -60,13 +60,13 @@ export interface StaticPlan {
 
 /** Limits on how much may be disrupted at the same time. counters.ts counts what a method uses of them. */
 export interface RoundBudgets {
-  /** What budgets allow for the method's reason, by pool id. */
+  /** How many nodes the budgets for the method's reason allow, by pool id. */
   readonly allowances: ReadonlyMap<string, PoolAllowance>;
   readonly pdbs: readonly PodDisruptionBudget[];
 }
 
 export interface RoundSettings {
-  /** What may replace nodes that are all spot. */
+  /** The capacity that may replace nodes which are all spot. */
   readonly forSpot: ForSpot;
   /** The settings of repack. Undefined: repack is off. */
   readonly repack: Repack | undefined;
@@ -84,7 +84,7 @@ export interface Repack {
   readonly minSavingsPercent: number;
 }
 
-/** What is held off for some time because of earlier commands. */
+/** The hold-offs that follow from earlier commands. */
 export interface RoundHoldOffs {
   /** Why this command must not begin now. Undefined: it may begin. */
   readonly of: (command: Command) => HoldOff | undefined;

@@ -68,9 +68,8 @@ function hashWithLifetimeOf({ metadata, spec }: NodeClaim, pool: Pool): string {
 }
 
 /**
- * Whether no annotation records the lifetime that the hash of a v1beta1 pool's claim contains. The lifetime of such a
- * claim was filled in by conversion. It must be recorded now; otherwise the next change of the lifetime would count as
- * drift.
+ * Whether a v1beta1 claim has the pool's current hash, but records another lifetime than the hash contains, or none.
+ * The caller must then record that lifetime. Otherwise the next change of the pool's lifetime would count as drift.
  */
 export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {
   if (pool.generation !== "beta") return false;

@@ -100,7 +100,10 @@ function lifetimeEnd(
   return { mode: isReplacedFirst(pool, rules) ? "voluntary" : "forceful", atMs };
 }
 
-/** By how many milliseconds the claim expires earlier: between 0 and the spread, always the same for one claim. */
+/**
+ * The number of milliseconds by which the claim expires earlier: between 0 and the spread, always the same for one
+ * claim.
+ */
 function earlierMs({ metadata }: NodeClaim, lifetimeMs: number, spreadPercent: number): number {
   if (spreadPercent === 0) return 0;
   // Texts that differ only at the end have hashes that differ only in low bits, so high bits are used.

@@ -5,7 +5,7 @@
  */
 import { formatResource, type Resources } from "../../apis/resources.ts";
 
-/** What is left of each limited resource. It may be negative. */
+/** The amount that is left of each limited resource. It may be negative. */
 export function remainingLimits(limits: Resources, usage: Resources): Resources {
   const remaining: Record<string, number> = {};
   for (const name in limits) remaining[name] = (limits[name] as number) - (usage[name] ?? 0);

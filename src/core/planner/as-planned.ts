@@ -12,7 +12,7 @@ import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts
 import { typesFor } from "./packing/place-packed.ts";
 
 /**
- * What a repeated plan has lost so far. Passed by callers that need every planned node: then no pod is placed after the
+ * The losses of a repeated plan so far. Passed by callers that need every planned node: then no pod is placed after the
  * first loss.
  */
 interface Kept {

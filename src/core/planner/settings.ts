@@ -61,7 +61,7 @@ export const MOST_HOST_DIMENSIONS = 2;
 /** Share of the batch: a host rule becomes a dimension if its pods need at least this many hosts. Not measured. */
 export const HOST_DIMENSION_SHARE = 0.02;
 
-// What is tried for a packing
+// Ways of packing
 
 /**
  * How many kinds of bins a packing starts with, for each set of requirements. Better kinds are added later. 24 kinds

@@ -40,7 +40,7 @@ interface Tally {
 export interface Survey {
   /** Counts of nodes and broken nodes, by pool id. */
   readonly pools: ReadonlyMap<string, Readonly<Tally>>;
-  /** What broken nodes have in common, the most likely cause first. */
+  /** The common causes of broken nodes, the most likely one first. */
   readonly causes: readonly CommonCause[];
 }
 

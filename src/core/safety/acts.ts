@@ -18,7 +18,7 @@ export interface Act {
   readonly askedBy: "a user" | "the cloud" | "the settings" | "nobody";
   /** The mirrors that must be proven to be up to date before the act. */
   readonly views: readonly ViewName[];
-  /** What is read from the API server or the cloud right before the act. */
+  /** The facts that are read from the API server or the cloud right before the act. */
   readonly proof: string;
   /**
    * Whether the act depends on the time of day. If so, the clock of this process and that of the API server must agree.

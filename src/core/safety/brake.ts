@@ -142,7 +142,7 @@ export function parseBrakeLimit(text: string): BrakeLimit | undefined {
   return limit;
 }
 
-/** What is wrong with the text of a limit. Undefined: it is valid. */
+/** The fault in the text of a limit. Undefined: the text is valid. */
 export function brakeLimitProblem(text: string): string | undefined {
   return parseBrakeLimit(text) === undefined
     ? "give a count of nodes, a share of at most 100%, or both: 5,10%"

@@ -38,7 +38,7 @@ export interface ReplacementClaim {
 
 export interface CommandWay {
   readonly record: CommandRecord;
-  /** What this process knows about the start of the command. Absent: another process began the command. */
+  /** The facts that this process knows about the start of the command. Absent: another process began the command. */
   readonly begun?: BegunCommand;
   /** The claims that the command deletes, sorted by name. */
   readonly ended: readonly EndedClaim[];

@@ -1,7 +1,7 @@
 /**
- * What other programs change on a claim that this process has just created. A mutating webhook may remove its labels or
- * requirements. The node would then not suit the pods that it was planned for, and the next plan would launch another
- * node. karpenter-ts only.
+ * Finds what other programs changed on a claim that this process has just created. A mutating webhook may remove its
+ * labels or requirements. The node would then not suit the pods that it was planned for, and the next plan would launch
+ * another node. karpenter-ts only.
  */
 import type { Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";

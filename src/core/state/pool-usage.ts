@@ -15,7 +15,7 @@ const KEYS_PER_STEP = 1_024;
 /** Returns the current view for a key. */
 type ViewOf = (key: string) => NodeView | undefined;
 
-/** What the node with this key has added to the sum of its pool. */
+/** The capacity that the node with this key has added to the sum of its pool. */
 interface Share {
   readonly poolId: string;
   readonly capacity: Resources;
@@ -60,7 +60,10 @@ export class PoolUsage {
   }
 }
 
-/** What the node adds to its pool. A node with the pool's label counts even if it has no claim, as in upstream. */
+/**
+ * The capacity that the node adds to its pool. A node with the pool's label counts even if it has no claim, as in
+ * upstream.
+ */
 function shareOf(view: NodeView | undefined): Share | undefined {
   if (view === undefined || view.deleting) return undefined;
   const poolId = view.poolId ?? poolIdOfLabels(view.labels);

@@ -1,5 +1,5 @@
 /**
- * Records which claims replace which nodes in running commands. If such a claim is deleted, its command fails, and the
+ * Records which claims replace which nodes in running commands. If a replacement is deleted, its command fails, and the
  * nodes are kept. So these nodes must count in limits again, even before the command is rolled back.
  */
 export class Successors {

@@ -5,7 +5,7 @@
 import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "./node-view.ts";
 
-/** Number of changes that are processed together. The whole list is copied for each such group. */
+/** Number of changes that are processed together. After them, the whole list is copied once. */
 const KEYS_PER_STEP = 1_024;
 /** Number of views that are made in one step. Each takes a few microseconds. */
 const VIEWS_PER_STEP = 64;

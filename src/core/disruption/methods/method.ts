@@ -21,17 +21,17 @@ export interface Deferred {
 }
 
 /**
- * What the deferred command waits for. `settled`: the pods that a consolidation moved have been on their new nodes for
- * `consolidateAfter`. `quiet`: more nodes of these pools are quiet, which means that no pod was added or removed for
- * `consolidateAfter`. `repacked`: repack saves much more on these pools and runs in the same round.
+ * The event for which a deferred command waits. `settled`: the pods that a consolidation moved have been on their new
+ * nodes for `consolidateAfter`. `quiet`: more nodes of these pools are quiet, which means that no pod was added or
+ * removed for `consolidateAfter`. `repacked`: repack saves much more on these pools and runs in the same round.
  */
 export type DeferredUntil = "settled" | "quiet" | "repacked";
 
-/** What a method proposes in a round. arbiter.ts decides which commands begin. */
+/** The proposal of a method in a round. arbiter.ts decides which commands begin. */
 export interface Proposal {
   /** The commands that the method proposes. Empty: it found nothing to do. */
   readonly commands: readonly Command[];
-  /** What the method leaves for a later round. Absent: nothing. */
+  /** The nodes that the method leaves for a later round. Absent: none. */
   readonly deferred?: readonly Deferred[];
   /** The groups of pools (by id) to which the commands belong. Other groups are served first the next time. */
   readonly servedPools?: readonly ReadonlySet<string>[];

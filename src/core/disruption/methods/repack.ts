@@ -57,7 +57,7 @@ export function repackCandidates(round: Round): Steps<readonly Candidate[]> {
 interface GroupResult {
   /** The command that repacks the pods. Undefined: repacking would save too little. */
   readonly command: Command | undefined;
-  /** What the command waits for. Undefined: it may begin now. */
+  /** The event for which the command waits. Undefined: it may begin now. */
   readonly until: DeferredUntil | undefined;
   /** Verdicts that refused moves which were tried. */
   readonly refused: readonly BalancedVerdict[];
@@ -179,9 +179,9 @@ interface WholeGroup {
 }
 
 /**
- * What the command waits for. Undefined: it begins now. It waits if more nodes of its group will be quiet soon and
- * would increase the saving enough. New nodes are held off after a repack. So nodes that become quiet too late could
- * only be repacked alone, which may save too little.
+ * The event for which the command waits. Undefined: it begins now. It waits if more nodes of its group will be quiet
+ * soon and would increase the saving enough. New nodes are held off after a repack. So nodes that become quiet too late
+ * could only be repacked alone, which may save too little.
  */
 function* deferredUntil(
   { poolIds, choice, command }: WholeGroup,
@@ -236,7 +236,7 @@ export function* poolsLeftToRepack(command: Command, round: Round): Steps<readon
   return left;
 }
 
-/** What another method defers because of the pools (by id) that {@link poolsLeftToRepack} returned. */
+/** The entry by which another method leaves these pools (by id) to repack. They come from {@link poolsLeftToRepack}. */
 export function deferredToRepack(poolIds: ReadonlySet<string>): readonly Deferred[] {
   return poolIds.size === 0 ? [] : [{ poolIds, until: "repacked" }];
 }

@@ -17,7 +17,7 @@ export class BinFiller {
   readonly #perBin: Int32Array;
   /** For each dimension, the smallest amount of any row. A bin that has less left takes no further item. */
   readonly #least: Numbers;
-  /** What an empty bin has of each dimension, by kind of bin. */
+  /** The amount of each dimension in an empty bin, by kind of bin. */
   readonly #rooms = new Map<Bin, Numbers>();
   readonly #numbers: (from: readonly number[]) => Numbers;
   readonly #free: Numbers;

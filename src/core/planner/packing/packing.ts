@@ -75,7 +75,7 @@ export function packingPrice(packing: Packing, uses: readonly PatternUse[]): num
   );
 }
 
-/** What items are worth together: the sum over dimensions of amount × price. */
+/** The value of some items: the sum over dimensions of amount × price. */
 export function dot(amounts: Float64Array, prices: Float64Array): number {
   let sum = 0;
   for (let d = 0; d < amounts.length; d++) sum += (amounts[d] as number) * (prices[d] as number);

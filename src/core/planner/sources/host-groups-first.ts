@@ -20,7 +20,7 @@ export function* withHostGroupsFirst(
   const together = yield* affinityGroupsOf(batch.queued, pending);
   if (together.size === 0) return undefined;
   const ahead = { ...batch, together };
-  // Most such groups fit on no node at all and are pending in each pass. So only one greedy plan is made, to see
-  // whether the new order helps.
+  // Most groups without a place fit on no node at all and are pending in each pass. So only one greedy plan is made, to
+  // see whether the new order helps.
   return placesMore(yield* planOf(ahead), plan) ? ahead : undefined;
 }

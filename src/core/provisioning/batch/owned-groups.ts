@@ -5,7 +5,7 @@ import type { Topology } from "../topology/topology.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
 import type { Wishes } from "./preferences.ts";
 
-/** What a topology group needs to know of the pod that has the rule. */
+/** Facts about the pod with a topology rule. The topology group of the rule depends on them. */
 export interface Owner {
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;

@@ -18,7 +18,7 @@ import { isUsablePreference } from "./eligibility.ts";
 /** Preferred terms, the heaviest first. */
 type Preferred<T> = readonly { readonly weight: number; readonly term: T }[];
 
-/** What a pod requires and prefers of its node: the rules that are left after some preferences were dropped. */
+/** The requirements and preferences of a pod that are left after some preferences were dropped. */
 export interface Wishes {
   /** One entry for each required term, joined with nodeSelector. Only the first entry is applied now. Never empty. */
   readonly required: readonly Requirements[];

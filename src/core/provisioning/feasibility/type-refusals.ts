@@ -12,7 +12,7 @@ import type { TypeTable } from "../pools/instance-types.ts";
 import type { TypeRow } from "../pools/type-rows.ts";
 import type { ShortResource } from "./node-refusal.ts";
 
-/** What a pod requires of an instance type. */
+/** The requirements of a pod on an instance type. */
 export interface AskedType {
   readonly requests: Resources;
   /** The requirements of the pool, of the pod and of its volumes together. */

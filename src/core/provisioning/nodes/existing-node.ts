@@ -292,7 +292,9 @@ export class ExistingNode implements Place {
     this.#settled = this.#remaining;
   }
 
-  /** What is left of the resource at this position of {@link Amounts}, without the changes of an open fork. */
+  /**
+   * The amount that is left of the resource at this position of {@link Amounts}, without the changes of an open fork.
+   */
   leftAt(position: number): number {
     return this.#settled[position] ?? 0;
   }

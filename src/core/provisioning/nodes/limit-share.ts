@@ -1,5 +1,5 @@
 /**
- * What a planned node is charged against its pool's limits: the capacity of its cheapest instance type. So two small
+ * The charge of a planned node against its pool's limits: the capacity of its cheapest instance type. So two small
  * nodes fit into a limit that one node would use up if it were charged as its largest type. When planning ends, each
  * node drops the types for which the limits have no room (see {@link LimitShare.settled}). So the cloud cannot launch
  * more than the limits allow.

@@ -1,6 +1,6 @@
 /**
- * What is known about a claim before it is launched: the labels that its node will have, and the labels that are still
- * open, such as its zone. Also finds the pods that must wait for these labels.
+ * Facts about a claim before it is launched: the labels that its node will have, and the labels that are still open,
+ * such as its zone. Also finds the pods that must wait for these labels.
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import type { Pod, PodAffinityTerm } from "../../../apis/core/pod.ts";

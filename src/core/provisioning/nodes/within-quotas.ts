@@ -44,7 +44,7 @@ export function* withinQuotas<R extends SchedulingResult>(
   };
 }
 
-/** What is left of the quotas while new nodes are added one after the other. */
+/** The units that are left of the quotas while new nodes are added one after the other. */
 export class QuotaRoom {
   #left: ReadonlyMap<string, number>;
   readonly #shares = new Shares();

@@ -1,6 +1,6 @@
 /**
- * What the daemons of a NodePool leave of each instance type. Passes have the same daemons and types until a DaemonSet,
- * a price or capacity changes. So the result is cached with the list of types.
+ * The room that the daemons of a NodePool leave on each instance type. Passes have the same daemons and types until a
+ * DaemonSet, a price or capacity changes. So the result is cached with the list of types.
  */
 import type { HostPort } from "../../../apis/core/host-ports.ts";
 import {
@@ -20,11 +20,11 @@ export interface PoolDaemon {
   readonly on: Bits;
 }
 
-/** What is left of each instance type. Lists are indexed by position of the type. */
+/** The room on each instance type after its daemons. Lists are indexed by position of the type. */
 export interface AfterDaemons {
   /** The requests of all daemons on a node of the type. */
   readonly requests: readonly Resources[];
-  /** What pods can request on a node of the type, after its daemons. */
+  /** The amounts that pods can request on a node of the type, after its daemons. */
   readonly allocatable: readonly Resources[];
   /** The types that have enough room for their daemons. */
   readonly fitting: Bits;
@@ -36,7 +36,7 @@ const known = new WeakMap<TypeSheet, Map<string, AfterDaemons>>();
 /** The most results that are cached for one list of types. NodePools with different daemons need one each. */
 const MOST_KEPT = 64;
 
-/** What these daemons leave of the types of the sheet. */
+/** The room that these daemons leave on the types of the sheet. */
 export function afterDaemons(sheet: TypeSheet, daemons: readonly PoolDaemon[]): AfterDaemons {
   const answers = within(known, sheet, () => new BoundedMap<string, AfterDaemons>(MOST_KEPT));
   const key = daemons.map(({ requests, on }) => `${JSON.stringify(requests)} ${on}`).join(";");

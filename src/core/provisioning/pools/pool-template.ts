@@ -76,8 +76,8 @@ export interface Template {
   /** The types that are not burstable. Undefined: no type is burstable. */
   readonly steady: Bits | undefined;
   /**
-   * What is left of the pool's limits. A new object replaces it when a node is charged, so an earlier value can be
-   * restored.
+   * The amounts that are left of the pool's limits. A new object replaces this one when a node is charged, so an
+   * earlier value can be restored.
    */
   budget: Budget;
   /**
@@ -92,7 +92,7 @@ export function hasNoType({ table, usable }: Template): boolean {
   return table.size === 0 || isEmptyBits(usable);
 }
 
-/** What is left of the limits, and the types that fit into it. */
+/** The amounts that are left of the limits, and the types that fit into them. */
 export interface Budget {
   readonly remaining: Resources;
   readonly within: Bits;
@@ -303,7 +303,7 @@ export function withinLimits({ budget }: Template, { capacity }: InstanceType): 
   return true;
 }
 
-/** What is left of limits, and the types that fit. `among`: the types that other limits allow. */
+/** The amounts that are left of limits, and the types that fit. `among`: the types that other limits allow. */
 function budgetOf(table: TypeTable, remaining: Resources, among: Bits): Budget {
   const exhausted = (remaining["nodes"] ?? Number.POSITIVE_INFINITY) < 1;
   let within = exhausted ? noBits(table.size) : among;

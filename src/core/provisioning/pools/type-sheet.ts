@@ -39,7 +39,7 @@ export interface OrderedColumn {
   readonly amounts: readonly number[];
 }
 
-/** What pods and daemons together may request on a node of the type. */
+/** The amounts that pods and daemons together may request on a node of the type. */
 function allocatableOf(type: InstanceType): Resources {
   const result = subtractResources(type.capacity, type.overhead) as Record<string, number>;
   for (const name in type.capacity) {

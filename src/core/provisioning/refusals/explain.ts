@@ -395,7 +395,9 @@ function tupleText(
     : `no instance type satisfied resources ${resources} and requirements ${shown} (${text})`;
 }
 
-/** What is left of each limit that every one of these types exceeds. `isCharged`: nodes of the plan count, too. */
+/**
+ * A text with the rest of each limit that every one of these types exceeds. `isCharged`: nodes of the plan count, too.
+ */
 function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean): string {
   const short = Object.keys(budget.remaining)
     .sort()

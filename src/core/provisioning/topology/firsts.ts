@@ -93,7 +93,7 @@ function podsByDomain(
   return sums;
 }
 
-/** By how many pods the domain exceeds the allowed skew. */
+/** The number of pods by which the domain exceeds the allowed skew. */
 function beyondSkew({ counts, maxSkew }: TopologyGroup, domain: string): number {
   let least = Number.POSITIVE_INFINITY;
   counts.forEach((count) => {

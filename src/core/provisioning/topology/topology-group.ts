@@ -61,11 +61,11 @@ export interface TopologyGroup {
    * is placed on such a node is near these pods, whatever the domain will be.
    */
   readonly waitedOn: Place[];
-  /** Where all pods of an affinity group fit. Set while a pass plans for several such pods. */
+  /** The domains or hosts where all pods of an affinity group fit. Set while a pass plans for several such pods. */
   meeting: MeetingPlace | undefined;
 }
 
-/** Where the first pod of an affinity may go so that all other pods of the group can follow. */
+/** The domains or hosts where the first pod of an affinity may go, so that all other pods of the group can follow. */
 export interface MeetingPlace {
   /** The allowed domains. Undefined: all domains, or the rule is about hosts. */
   readonly domains: ReadonlySet<string> | undefined;
@@ -101,7 +101,7 @@ export interface Place extends Pricing, Numbered {
    * elsewhere. Only for planned nodes.
    */
   readonly joins?: boolean;
-  /** Whether the node satisfies the requirements, or can still do so. */
+  /** Whether the node satisfies the requirements. For a planned node: whether it still can. */
   canMeet(requirements: Requirements): boolean;
   /**
    * Whether later pods must narrow the node's labels so that it satisfies the requirements. Only for planned nodes for

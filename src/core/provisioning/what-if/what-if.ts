@@ -94,8 +94,8 @@ export class WhatIf {
   }
 
   /**
-   * What would happen if these nodes were removed and their pods in `moving` needed a place. Only one question may be
-   * open at a time; a second one fails an assertion.
+   * The answer if these nodes were removed and their pods in `moving` needed a place. Only one question may be open at
+   * a time; a second one fails an assertion.
    */
   *without(
     nodeNames: readonly string[],
