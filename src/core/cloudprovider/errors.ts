@@ -46,8 +46,8 @@ export class CreateError extends Error {
 }
 
 /**
- * The instance types of a pool are not known yet, because its NodeOverlays are not evaluated. Callers skip the pool
- * without a message.
+ * The instance types of a pool are not known yet, because its NodeOverlays are not evaluated. Until then, planning
+ * skips the pool.
  */
 export class UnevaluatedNodePoolError extends Error {
   override readonly name = "UnevaluatedNodePoolError";

@@ -58,7 +58,7 @@ export interface Picture {
   readonly pdbs: readonly PodDisruptionBudget[];
   /** Seats of pods that do not run on their planned node yet. Absent: no seats are known. */
   readonly seats?: AwaitedSeats;
-  /** By node name: the room that is kept there for CapacityBuffers. Only explanations use it. */
+  /** By node name: the room that is kept there for CapacityBuffers. Only for answers to users. */
   readonly room?: ReadonlyMap<string, readonly RoomKept[]>;
   /** Names of the nodes of running commands. */
   readonly queued: ReadonlySet<string>;
@@ -74,9 +74,9 @@ export interface Picture {
   readonly surgeProblem: (pod: Pod) => string | undefined;
   /** Budgets that count the nodes of all pools together. They apply in addition to those of each pool. */
   readonly clusterBudgets: readonly Budget[];
-  /** How nodes expire (core/nodeclaim/expired.ts). Only explanations use it. */
+  /** How nodes expire (core/nodeclaim/expired.ts). Only for answers to users. */
   readonly expiry: { readonly spreadPercent: number; readonly respectsBudgets: boolean };
-  /** How long a registered node without pods may take to initialize. 0: no limit. Only explanations use it. */
+  /** How long a registered node without pods may take to initialize. 0: no limit. Only for answers to users. */
   readonly initializationTimeoutMs: number;
   readonly ledger: Ledger;
   readonly forSpot: ForSpot;

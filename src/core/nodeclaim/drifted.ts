@@ -49,8 +49,8 @@ function isStaticallyDrifted(claim: NodeClaim, pool: Pool): boolean {
 }
 
 /**
- * The pool's hash, computed with the lifetime that this claim's hash contains. In v1beta1 the lifetime is not part of
- * the template: nodes follow the current lifetime of their pool, and changing it drifts no node.
+ * The pool's hash, but with the lifetime that the claim records. In v1beta1 a changed lifetime is no drift, because
+ * nodes follow the current lifetime of their pool.
  * upstream: v0.37 pkg/apis/v1beta1/nodepool.go, Hash() covers spec.template only
  */
 function hashWithLifetimeOf({ metadata, spec }: NodeClaim, pool: Pool): string {

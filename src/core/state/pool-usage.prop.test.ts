@@ -79,7 +79,7 @@ function play(state: ClusterState, one: Change, version: number): void {
   const { what, index, pool, kind, cpu, gpus, named, leaving } = one;
   const labels: Record<string, string> =
     pool === undefined ? {} : { "karpenter.sh/nodepool": pool };
-  // Only one claim can have an instance.
+  // The id has the kind and the number of the claim, because an instance belongs to one claim only.
   const providerId = named ? `test://${kind}/${index}` : "";
   const resourceVersion = String(version);
   const deletion = leaving ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {};

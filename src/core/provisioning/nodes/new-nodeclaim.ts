@@ -233,7 +233,7 @@ export class NewNodeClaim implements Place {
     return trial;
   }
 
-  /** Drops the instance types for which the limits have no room. Called once all nodes of the plan are known. */
+  /** Drops the instance types for which the limits have no room. Called when all nodes of the plan are known. */
   settleLimits(): void {
     this.types = this.#share.settled(this.types);
   }
