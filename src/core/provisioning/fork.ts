@@ -173,8 +173,8 @@ export class Fork {
   }
 
   /**
-   * The existing nodes that got pods since the moment, in order, each with its state before that. `since` absent: since
-   * the fork was opened.
+   * The existing nodes that got their first pod of this fork after the moment, by index, each with its state before
+   * that. `since` absent: all such nodes.
    */
   touched(since?: Pick<Moment, "placed">): readonly Saved[] {
     const first: Saved[] = [];

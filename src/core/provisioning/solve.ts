@@ -111,7 +111,7 @@ export interface Batch {
   readonly base: BasePass;
   /** The pods to place, in the order in which the greedy rules place them. */
   readonly queued: readonly QueuedPod[];
-  /** The classes of the queued pods. */
+  /** The classes of the pods, without those that fit nowhere. */
   readonly classes: ReadonlySet<PodClass>;
   /** Whether all pods have the same priority. */
   readonly isOfOnePriority: boolean;
@@ -122,7 +122,7 @@ export interface Batch {
   readonly unstuck: readonly Unstuck[];
   /** Instance types and prices by kind of planned node, shared by all plans of the batch. */
   readonly kinds: Map<string, Kind>;
-  /** For each group of pods with affinity to each other: the domains where all of them fit. */
+  /** For each group of pods with affinity to each other: the domains where its first pod may go. */
   readonly meetings: ReadonlyMap<TopologyGroup, MeetingPlace>;
   /** Affinity groups whose pods are placed before all other pods. Absent: pods are placed by size only. */
   readonly together?: ReadonlySet<TopologyGroup>;
@@ -181,7 +181,8 @@ export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult
  * The plan by upstream's exact rules, which differ from the greedy rules of karpenter-ts:
  * - Among planned nodes with equally many pods, the node that got a pod last is tried first.
  * - A pod with anti-affinity leaves its planned node open to several domains.
- * - Affinity and spread try only the domain with the fewest pods, and prices have no effect.
+ * - A spread tries only the domain with the fewest pods, and the first pod of an affinity only the first domain by name.
+ *   Prices have no effect.
  *
  * This plan often places fewer pods than {@link planOf} and drops more preferences. Sometimes it is cheaper, or a first
  * pod gets a larger node on which its followers fit. Undefined: kube-scheduler might refuse pods of this plan, because
@@ -264,9 +265,9 @@ function* planned(batch: Batch, settings: GreedySettings): Steps<SchedulingResul
 }
 
 /**
- * Plans again if a planned node opened a domain that a spread had not counted when it placed its pods. The second plan
- * is kept unless it leaves more pods pending. Pods that kube-scheduler would refuse count as pending. `isEnough`
- * applies only to the first plan.
+ * Plans again if a spread counted a domain, or the first pod of a host group, only after its own pods were placed. The
+ * second plan is kept unless it leaves more pods pending. Pods that kube-scheduler would refuse count as pending.
+ * `isEnough` applies only to the first plan.
  */
 function* plannedWithForesight(batch: Batch, settings: GreedySettings): Steps<Planned | undefined> {
   const first = yield* plannedOnce(batch, settings);
@@ -277,7 +278,7 @@ function* plannedWithForesight(batch: Batch, settings: GreedySettings): Steps<Pl
   return pendingBy(other) > pendingBy(first) ? first : other;
 }
 
-/** A plan. `late`: late domains and first pods that a spread counted only after its own pods were placed. */
+/** A plan. `late`: facts that a spread counted only after its own pods were placed (see latecomers.ts). */
 interface Planned {
   readonly result: SchedulingResult;
   readonly late: readonly Latecomer[];

@@ -22,7 +22,7 @@ type Preferred<T> = readonly { readonly weight: number; readonly term: T }[];
 export interface Wishes {
   /** One entry for each required term, joined with nodeSelector. Only the first entry is applied now. Never empty. */
   readonly required: readonly Requirements[];
-  /** Required terms that were dropped before the last preference was dropped. */
+  /** Required terms that were dropped. They are tried again after the last preference is dropped. */
   readonly givenUp: readonly Requirements[];
   readonly preferred: Preferred<Requirements>;
   readonly affinity: readonly PodAffinityTerm[];

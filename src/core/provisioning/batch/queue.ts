@@ -84,7 +84,7 @@ export class Queue {
     return undefined;
   }
 
-  /** Puts the pod back. It is tried again after all other pods. */
+  /** Puts the pod back. An early pod is tried again after the next placement, any other pod after all others. */
   giveBack(item: QueuedPod): void {
     this.#isOut = false;
     this.#inVain++;

@@ -29,7 +29,7 @@ export function placesHigherPriorities(result: SchedulingResult, other: Scheduli
 
 /**
  * Whether the pod might have a place if other pods had none. True if limits or reservations of other pods refused it,
- * or if no pool has an instance type that can be launched.
+ * or if there is no pool.
  */
 function wantedRoom({ ignored, pools }: UnschedulablePod): boolean {
   return ignored !== true && (pools.length === 0 || pools.some(isBounded));

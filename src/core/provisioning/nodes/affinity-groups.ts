@@ -112,8 +112,8 @@ export function waitsForMeeting({ draft, sample, variants: [asWritten] }: PodCla
 }
 
 /**
- * Lets the first pod of the group choose any domain in which it fits. Called if no domain fits all pods of the group.
- * Returns whether a group was changed.
+ * Lets the first pod of the group choose any domain in which it fits. Called if the pod has no place otherwise. Returns
+ * whether a group was changed.
  */
 export function giveUpMeeting({ sample, variants: [asWritten] }: PodClass): boolean {
   let isGivenUp = false;
@@ -167,8 +167,8 @@ class Meeting implements MeetingPlace {
   }
 
   /**
-   * The most pods of the group that fit on one host, existing or new. Pods of a large class may take all the room, so
-   * each class is tried as the first one.
+   * The most pods of the group that fit on one host, existing or new. Pods of a large class may take all the room of a
+   * new node, so each class is tried as the first one there.
    */
   #onOneHost(): Company {
     if (this.#company !== undefined) return this.#company;
@@ -342,7 +342,7 @@ function isTolerated({ draft }: PodClass, { taints }: Pick<Template, "taints">):
   return forbiddingTaints(draft.wishes.tolerations, taints).length === 0;
 }
 
-/** Whether the node's labels and taints allow a pod of the class. */
+/** Whether the node's labels and taints allow a pod of the class, and its volumes can be reached there. */
 function meetsLabelsAndTaints(
   podClass: PodClass,
   wanted: readonly SetId[],

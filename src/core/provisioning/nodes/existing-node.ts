@@ -42,7 +42,7 @@ import type { DeviceAccess } from "./device-access.ts";
 /** The result of a stage that refuses a pod. */
 interface Refusing {
   readonly stage: NodeRefusal["stage"];
-  /** Whether the node refuses every pod of this variant for the rest of the pass. */
+  /** Whether the node refuses every pod of this class with these preferences for the rest of the pass. */
   readonly lasts: boolean;
 }
 
@@ -52,7 +52,7 @@ const OTHER_LABELS: Refusing = { stage: "requirements", lasts: true };
 const VOLUMES_ELSEWHERE: Refusing = { stage: "volumes", lasts: true };
 const PORTS_HELD: Refusing = { stage: "hostPorts", lasts: true };
 /**
- * The refusal of a pod whose volumes the node cannot attach. It is valid for one pod only: pods of one variant may have
+ * The refusal of a pod whose volumes the node cannot attach. It is valid for one pod only: pods of one class may have
  * different volumes.
  */
 const TOO_MANY_VOLUMES: Refusing = { stage: "attachSlots", lasts: false };

@@ -11,7 +11,9 @@ import {
   type TopologyGroup,
 } from "../topology/topology-group.ts";
 
-/** The leaders of a pod of this variant: one of them must be bound before the pod. Empty: the pod needs no leader. */
+/**
+ * The leaders of a pod with these host rules: one of them must be bound before the pod. Empty: the pod needs no leader.
+ */
 export function leadersOf(
   pods: readonly Pod[],
   { hostRules }: Pick<Variant, "hostRules">,

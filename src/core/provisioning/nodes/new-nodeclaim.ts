@@ -73,7 +73,7 @@ export class NewNodeClaim implements Place {
   #attached: VolumeUsage = NOTHING_ATTACHED;
   /** Topology groups whose domain is not decided yet, each with the number of pods here that it will count. */
   #waiting = NOBODY_WAITS;
-  /** The requirements that topology assumes for the node during a trial. Undefined: the node's own requirements. */
+  /** The requirements that topology assumes while a pod is tried. Undefined: the node's own requirements. */
   #considered: SetId | undefined;
   #consideredTypes: Bits | undefined;
   #launchable: LaunchableValues | undefined;
@@ -87,9 +87,9 @@ export class NewNodeClaim implements Place {
   readonly #share: LimitShare;
   /** Whether topology refuses the pod because of this node alone: its types, or its pods in `#waiting`. */
   #ownFault = false;
-  /** The devices that the pod of the trial needs. */
+  /** The devices that the tried pod needs. */
   #needs: DeviceNeeds | undefined;
-  /** The message if the last trial failed because no reservation is free. */
+  /** The message if the tried pod is refused because no reservation is free. */
   #deferred: string | undefined;
 
   /** `types`: the template's types that the limits still allow. */
@@ -165,7 +165,7 @@ export class NewNodeClaim implements Place {
     return isLedByOneOf(group, this.#leaders) && !isLiftedElsewhere(group, this) ? 1 : 0;
   }
 
-  /** The lowest price at which the node can have this value of the label, together with the pod of the trial. */
+  /** The lowest price at which the node can have this value of the label, together with the tried pod. */
   leastPrice(key: string, value: string): number {
     const { table } = this.template;
     const set = this.#context.space.narrow(this.#considered ?? this.set, key, [value]);
@@ -186,7 +186,7 @@ export class NewNodeClaim implements Place {
     return this.template.table.leastPrice(types, set);
   }
 
-  /** Whether the node accepts the variant, and the node's requirements with it. Changes nothing. */
+  /** Whether the node accepts the pod with these rules, and the node's requirements with the pod. Changes nothing. */
   accepts(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     if (this.pods.length > 0 && podClass.maxRunMs !== this.maxRunMs) return NEVER;
     const set = admittedSet(this, variant, this.#context.space);
@@ -212,7 +212,7 @@ export class NewNodeClaim implements Place {
       : trial;
   }
 
-  /** Like {@link accepts}, for a pod whose affinity selects pods here, while the node's domain is undecided. */
+  /** Like {@link accepts}, for a pod that should join uncounted pods of its affinity on this node. */
   acceptsBeside(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     this.joins = true;
     const trial = this.accepts(pod, podClass, variant);
@@ -349,7 +349,7 @@ export class NewNodeClaim implements Place {
     return trial.fit === undefined ? this.#withNarrowing(variant, set, types) : trial;
   }
 
-  /** The node, narrowed to the cheapest domain that the spread allows. */
+  /** The node, narrowed to its cheapest domain. Unchanged if the spread does not count over the node. */
   #settledIn(group: TopologyGroup, one: Pick<Fit, "set" | "types">): Pick<Fit, "set" | "types"> {
     const { space } = this.#context;
     this.#considered = one.set;

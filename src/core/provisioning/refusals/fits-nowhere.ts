@@ -28,7 +28,7 @@ export function* withoutHopeless(
   classes: Set<PodClass>,
 ): Steps<{ readonly some: readonly QueuedPod[]; readonly lost: readonly QueuedPod[] }> {
   const nowhere = new Set<PodClass>();
-  // Classes that share a variant have the same requirements, so one of them is checked for all.
+  // Classes with the same requirements share a variant, so one of these classes is checked for all.
   const hopeful = new Set<Variant | undefined>();
   yield* eachInSteps([...classes], (podClass) => {
     const [asWritten] = podClass.variants;

@@ -97,8 +97,8 @@ export interface Place extends Pricing, Numbered {
   /** Number of pods on the node that the group will count once the domain is decided. Only for planned nodes. */
   waiting?(group: TopologyGroup): number;
   /**
-   * Whether the pod that is tried may join uncounted pods of its affinity on this node. It may not be a first pod
-   * elsewhere. Only for planned nodes.
+   * Whether the pod is tried only to join uncounted pods of its affinity. If all of them are on other nodes, this node
+   * refuses the pod. Only for planned nodes.
    */
   readonly joins?: boolean;
   /** Whether the node satisfies the requirements. For a planned node: whether it still can. */
@@ -276,7 +276,7 @@ export function isNearSome({ type, waitedOn }: TopologyGroup): boolean {
   return type === "affinity" && waitedOn.length > 0;
 }
 
-/** Whether the spread counts over nodes that some of its own pods cannot use. */
+/** Whether the spread may count over nodes that some of its own pods cannot use. */
 export function looksBeyond({ type, key, filter: { requirements } }: Shape): boolean {
   return (
     type === "spread" &&

@@ -12,7 +12,7 @@
  * - A pod may not go where kube-scheduler would refuse it after all uncounted pods are counted, in whatever order it
  *   binds them.
  * - Each change of a group's counts changes its `revision`. A refusal by topology is valid until then.
- * - In a fork, every change is recorded in the journal, and is undone with the fork.
+ * - In a fork, changes of counts and hosts are recorded in the journal, and are undone with the fork.
  *
  * Why nodes stay open: docs/designs/006-when-a-zone-is-settled.md.
  * upstream: pkg/controllers/provisioning/scheduling/topology.go
@@ -186,7 +186,7 @@ export class Topology {
     return this.#selections.of(namespace, labels);
   }
 
-  /** Adds the domains of an existing node to all groups, even if it runs no pods. */
+  /** Adds the domains of an existing node to all groups that count over it, even if it runs no pods. */
   addDomains(place: Place): void {
     for (const group of this.#groups) {
       if (group.key === HOSTNAME_LABEL_KEY || !eligible(group.filter, place)) continue;
@@ -357,7 +357,7 @@ export class Topology {
     this.#journal.push({ group: first.group, first: true });
   }
 
-  /** Until {@link end} is called, the first pod of each group may go only where all pods of the group fit. */
+  /** Until {@link end} is called, the first pod of each group may go only to the meeting place of the group. */
   gather(meetings: ReadonlyMap<TopologyGroup, MeetingPlace>): void {
     for (const [group, meeting] of meetings) {
       if (group.meeting === undefined) this.#met.push(group);
@@ -365,7 +365,9 @@ export class Topology {
     }
   }
 
-  /** Whether pods of the same affinity wait to be counted. Then the pod may not be the first pod elsewhere. */
+  /**
+   * Whether pods of the same affinity wait to be counted. A pod with these rules is then tried on their nodes first.
+   */
   areWaitedFor(rules: readonly Rule[]): boolean {
     return (
       !this.#asUpstream &&

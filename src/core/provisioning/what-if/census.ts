@@ -28,7 +28,7 @@ export interface Host {
   readonly stands: readonly Stand[];
   /** The pods that would need a place if the node were removed. Undefined: not computed yet. */
   left: Left | undefined;
-  /** The drafts of the node's pods that may need another node. */
+  /** The groups of equal pods (drafts) of those pods of the node that may need another node. */
   drafts: readonly Draft[];
 }
 
@@ -125,7 +125,7 @@ export class Census {
     return host;
   }
 
-  /** Stores the drafts of those pods of the host that may need another node. */
+  /** Stores the drafts (groups of equal pods) of those pods of the host that may need another node. */
   settle(host: Host, drafts: readonly Draft[]): void {
     host.drafts = drafts;
     for (const draft of drafts) draft.running++;

@@ -50,7 +50,7 @@ export interface Stranded {
   readonly places: readonly Requirements[];
 }
 
-/** A pending pod that was placed on an existing node before the first question. */
+/** An existing node on which pending pods were placed before the first question. */
 interface PlacedPending {
   readonly place: ExistingNode;
   readonly groups: readonly TopologyGroup[];
@@ -70,8 +70,8 @@ export class PreparedCluster implements Ground {
   /** Indices of the nodes that may take no pods, cached from the last question that named such nodes. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
   /**
-   * The most drafts of pods that are kept, including drafts of deleted pods. With more, the cluster must be prepared
-   * again.
+   * The most drafts (groups of equal pods) that are kept, including drafts of deleted pods. With more, the cluster must
+   * be prepared again.
    */
   #mostWishes = 0;
 
@@ -197,8 +197,8 @@ export class PreparedCluster implements Ground {
   }
 
   /**
-   * Removes these nodes from all counts, and returns their earlier state. Undefined: that is impossible, because two
-   * nodes share a host name.
+   * Takes back the pending pods that were placed, and removes these nodes from all counts. Returns their earlier state.
+   * Undefined: that is impossible, because two nodes share a host name.
    */
   *#leave(names: readonly string[]): Steps<ReadonlyMap<string, Host> | undefined> {
     for (const { place, groups, before } of this.#placed) {

@@ -95,7 +95,8 @@ export class Seekers {
   }
 
   /**
-   * The pods that need a place if the node is removed. `drafts`: the drafts of these pods, if they are known already.
+   * The pods that need a place if the node is removed. `drafts`: the groups of equal pods to which these pods belong,
+   * if they are known already.
    */
   leftOf(view: NodeView, drafts?: readonly Draft[]): Left {
     const movable = reschedulablePods(view);

@@ -138,7 +138,7 @@ export class Trial {
     }));
   }
 
-  /** Undoes all placements after the moment. Price limits and removed pool limits stay. */
+  /** Undoes all placements and removals of nodes after the moment. Price limits and removed pool limits stay. */
   backTo(moment: Moment): void {
     this.fork.backTo(moment);
     this.#gone.length = moment.gone;
