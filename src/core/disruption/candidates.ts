@@ -32,9 +32,9 @@ import { evictionCost } from "./eviction-cost.ts";
 import { dueAilments, isRepairForbidden, type Patient, type RepairRules } from "./patients.ts";
 
 /**
- * `graceful` methods respect do-not-disrupt and PodDisruptionBudgets. `eventual` methods ignore both on nodes with a
- * terminationGracePeriod. `repair` is for broken nodes only, also if they are not initialized. It ignores both on every
- * node, and only records what blocks the pods.
+ * `graceful` methods respect the do-not-disrupt annotation of pods, and PodDisruptionBudgets. `eventual` methods ignore
+ * both on nodes with a terminationGracePeriod. `repair` is for broken nodes only, also if they are not initialized. It
+ * ignores both on every node, and only records what blocks the pods.
  */
 export type DisruptionClass = "graceful" | "eventual" | "repair";
 

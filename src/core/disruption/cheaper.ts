@@ -20,7 +20,7 @@ import type { Candidate } from "./candidates.ts";
 
 /**
  * A single spot node is replaced by spot only if at least this many types are cheaper. The replacement then names this
- * many types.
+ * many types, or more if minValues demands more.
  */
 const MIN_SPOT_TYPES = 15;
 

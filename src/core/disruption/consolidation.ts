@@ -331,8 +331,8 @@ function losesWork(pod: Pod, replacements: number): NoCommand {
 }
 
 /**
- * Checks a command again on fresh facts: its nodes may still be disrupted, budgets allow all of them, and their pods
- * need no more than the planned replacements.
+ * Checks a command again on fresh facts: its nodes may still be disrupted, and budgets allow all of them. Their pods
+ * must need as many replacements as planned, each possible with all its planned instance types.
  */
 export function* validateConsolidation(
   command: Command,

@@ -12,8 +12,8 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 export interface PlannedClaim {
   readonly pool: Pool;
   /**
-   * The pool's requirements, narrowed by the pods. They do not name instance types and capacity types; see
-   * `instanceTypes`.
+   * The pool's requirements, narrowed by the pods. The claim is also limited to `instanceTypes` and to the capacity
+   * types in which these are offered.
    */
   readonly requirements: readonly RequirementSpec[];
   /**

@@ -55,7 +55,10 @@ function* propose(round: Round): Steps<Proposal> {
   }
 }
 
-/** The best command. A command has nodes of one API version only: the oldest version that has a command wins. */
+/**
+ * The best command. A command has nodes of one API version only. Unless a removal of v1 nodes is found early, the
+ * oldest version that has a command wins.
+ */
 function* bestCommand(
   candidates: readonly Candidate[],
   round: Round,

@@ -111,7 +111,7 @@ export function* packByColumns(
 
 /**
  * One pattern for one bin, used if the mix has less than one whole bin of every pattern. It is the pattern with the
- * most value and the largest fraction, reduced to the items that are left.
+ * highest score: value over price, times the number of bins plus a half. Only items that are left count.
  */
 function nearestToWhole(
   packing: Packing,
