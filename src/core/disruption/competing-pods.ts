@@ -30,7 +30,7 @@ import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command, HoldOff } from "./command.ts";
 
-/** For each PodDisruptionBudget: how many pods it has lost or is about to lose. */
+/** For each PodDisruptionBudget: how many of its pods are to be evicted. */
 type Losses = ReadonlyMap<PodDisruptionBudget, number>;
 
 /** The facts that decide which pods can be evicted before a new pod of their workload runs. */

@@ -18,7 +18,10 @@ const LEAVING = "-2147483648";
 /** The most nodes whose pods get new costs in one pass, besides leaving nodes. */
 const MOST_NODES = 50;
 const SYSTEM = "kube-system";
-/** Owners that create deleted pods again. So pods of such owners can be deleted in place of other pods. */
+/**
+ * Owners that create deleted pods again. A node is ranked only if each of its pods has such an owner, or is in
+ * kube-system.
+ */
 const RELIABLE: ReadonlySet<string> = new Set(["ReplicaSet", "Job", "DaemonSet"]);
 
 export interface DeletionCostInput {

@@ -1,8 +1,8 @@
 /**
  * The brake on terminations that nobody requested. If many nodes seem to be broken at the same time, Karpenter's view
- * of the cluster is probably wrong. By default, the brake is set when a tenth of all nodes, and at least five, have
- * been terminated within ten minutes. No more nodes are then terminated until an hour has passed or a person releases
- * the brake. karpenter-ts only.
+ * of the cluster is probably wrong. By default, a tenth of all nodes may be terminated within ten minutes, or five if
+ * that is more. The next termination sets the brake. Then no node is terminated until an hour has passed or a person
+ * releases the brake. karpenter-ts only.
  */
 
 /** The time window in which terminations are counted, in milliseconds. */

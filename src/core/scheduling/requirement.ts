@@ -59,7 +59,7 @@ export function toRequirement(spec: RequirementSpec): Requirement {
   }
 }
 
-/** A requirement that allows every value. A key without a requirement has the same effect. */
+/** A requirement that allows every value. The label must exist. */
 export function exists(key: string): Requirement {
   return {
     key,

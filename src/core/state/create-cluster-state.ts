@@ -329,7 +329,10 @@ class Cluster implements ClusterState {
     this.#revision++;
   }
 
-  /** The view of a Node. A registered Node without a provider id has none, because its claim cannot be found yet. */
+  /**
+   * The view of a Node. A Node with a pool's label but without a provider id has none, because its claim cannot be
+   * found yet.
+   */
   #view(name: string): NodeView | undefined {
     const node = this.#nodes.get(name) as Node;
     const cached = this.#views.get(name);

@@ -1,7 +1,7 @@
 /**
- * Chooses which nodes to repack together. The first node is the one whose price exceeds the value of its pods' requests
- * most. Each further node is the one that increases the possible saving most, given the nodes chosen before. So
- * half-empty nodes are combined, and nodes that lack memory are combined with nodes that lack cpu.
+ * Chooses which nodes to repack together. Each step takes the node whose pods' requests are worth the smallest share of
+ * its price. After each step, resources are priced again, for the pods of all chosen nodes. So half-empty nodes are
+ * combined, and nodes that lack memory are combined with nodes that lack cpu.
  */
 import {
   addResources,
