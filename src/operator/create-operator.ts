@@ -62,7 +62,7 @@ import { schedulerConfig } from "./settings/scheduler-config.ts";
 import { surgeNamespaces } from "./settings/surge-namespaces.ts";
 import { type GatedKind, type StartUp, watchStartUp } from "./start-up/start-up.ts";
 
-/** What a provider is created with. */
+/** The clients, mirrors and functions that a provider gets when it is created. */
 export interface ProviderDoors {
   readonly kube: KubeClient;
   readonly mirrors: Mirrors;
@@ -87,7 +87,7 @@ export interface Provider {
   readonly stop?: () => void;
 }
 
-/** What a controller process is created with. */
+/** The dependencies of {@link createOperator}. */
 export interface OperatorDeps {
   readonly clock: Clock;
   readonly random: Random;

@@ -11,7 +11,7 @@ import { type Listener, PortError, startListener } from "../listen/listener.ts";
 import { PROFILES_PATH } from "./profiling/profiling.ts";
 import { ConfigError } from "./settings/parse-options.ts";
 
-/** What the endpoints need, with their ports. */
+/** The ports of the endpoints, and the functions that answer requests. */
 export interface EndpointsOptions {
   /** The port of the metrics. 0: there is no endpoint, as in upstream. `any`: a free port. */
   readonly metricsPort: number | "any";

@@ -212,8 +212,8 @@ function podsOf(
 }
 
 /**
- * Triggers a planning pass even if the buffer's pods are unchanged: its capacity may have been used without any watch
- * event.
+ * Stores the pods of a buffer and triggers a planning pass. The pass is needed even if the pods are unchanged: the
+ * reserved capacity may have been used without any watch event.
  */
 function keepRoomFor({ world, batcher }: Keeper, key: string, pods: readonly Pod[]): void {
   const { headroom, placements } = world.cluster;

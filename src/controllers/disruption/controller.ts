@@ -106,7 +106,7 @@ interface Memory {
   hasLearned: boolean;
   /** Revision of the cluster state at which every recent move was recorded on a claim. */
   recordedAt?: number;
-  /** An empty node may be removable, so the next round does not wait for `roundAtMs`. */
+  /** Whether the next round starts before `roundAtMs`, because an empty node may be removable. */
   isWoken: boolean;
   /** When the next regular round is due, measured by the monotonic clock. */
   roundAtMs: number;

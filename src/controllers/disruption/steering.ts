@@ -191,7 +191,9 @@ function nodesOf(
   return found.length === targets.length ? found : undefined;
 }
 
-/** Starts the turn of the next target once the new pods of this one are bound, or once that takes too long. */
+/**
+ * Starts the turn of the next target once the new pods of the current target are bound, or once that takes too long.
+ */
 function advance(
   world: World,
   {

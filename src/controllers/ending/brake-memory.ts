@@ -33,7 +33,7 @@ export function recallBrake(world: Needed): Promise<void> {
 
 async function recall(world: Needed): Promise<void> {
   const { kube, mirrors, clock, brake } = world;
-  // An API version that is not installed has no pools.
+  // Kinds without pools are not listed, because their API version may not be installed.
   const kinds = POOL_KINDS.filter((kind) => nativePools({ mirrors }, kind).size > 0);
   const lists = await Promise.all(kinds.map((kind) => kube.list(kind as Kind)));
   const pools = lists.flatMap(({ items }) => items as readonly KubeObject[]);

@@ -33,7 +33,7 @@ export interface Sought {
    * needed.
    */
   readonly seenAs?: string | undefined;
-  /** Whether to wait for a Node of such a name that has no provider id. Absent: always wait. */
+  /** Whether to wait for a Node that has one of these names and no provider id. Absent: always wait. */
   readonly waitsForUntold?: (node: Node) => Promise<boolean>;
 }
 

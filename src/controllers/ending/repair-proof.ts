@@ -16,7 +16,10 @@ import { earlierNow } from "./two-clocks.ts";
  */
 export type RepairReason = "broken" | "recovered" | "forbidden" | "gone";
 
-/** Reads the Node from the API server, by UID. `claim`: as read from the API server. */
+/**
+ * Whether node repair may still act on the Node, which is read from the API server by UID. `claim`: as read from the
+ * API server.
+ */
 export async function repairReason(
   world: Pick<World, "kube" | "cloud" | "clock" | "clockSkewMs">,
   claim: NodeClaim,

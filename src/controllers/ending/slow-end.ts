@@ -45,7 +45,10 @@ export function awaitEnd(
   return requeueAfter(SLOW_POLL_MS);
 }
 
-/** Tells a leaked instance's NodePool that the instance ends slowly. There is no claim, and often no Node, to tell. */
+/**
+ * Publishes an event on the NodePool of a leaked instance that is terminated slowly. The instance has no claim, and
+ * often no Node, for the event.
+ */
 export function tellSlowLeak(world: World, { metadata, status }: NodeClaim): void {
   const { providerID = "" } = status ?? {};
   const forMs = endingForMs(world, providerID) ?? 0;

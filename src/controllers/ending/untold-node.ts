@@ -1,6 +1,6 @@
 /**
- * A Node that a deleted claim names, and that has no provider id. It may be the claim's instance or a later one. The
- * claim waits while pods may run there, and an event says why and until when.
+ * A Node that a deleted claim names, and that has no provider id. It may belong to the claim's instance or to a later
+ * instance. The claim waits while pods may run there, and an event says why and until when.
  */
 import type { Node } from "../../apis/core/node.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
@@ -13,8 +13,8 @@ import { reschedulablePodsNow } from "./live-reads.ts";
 import { earlierNow } from "./two-clocks.ts";
 
 /**
- * Whether the claim waits for this Node. If so, publishes an event on both, a log line, and the metric of postponed
- * terminations.
+ * Whether the claim waits for this Node. If so, publishes an event on the claim and the Node, a log line, and the
+ * metric of postponed terminations.
  */
 export async function waitsForUntold(world: World, claim: NodeClaim, node: Node): Promise<boolean> {
   const until = claim.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];

@@ -67,7 +67,8 @@ async function placeInTurn(world: World, log: Logger, pass: Pass, soFar: SoFar):
   for (const kind of turns.refused.kindsOf(invalid)) await place(kind);
   const leftOver = result.unschedulable.filter(({ ignored }) => ignored !== true);
   if (leftOver.length === 0) return;
-  // These are planned after the kinds above: such a pod may make its claim invalid too, and must not block them.
+  // Pods without a place in the first plan are planned last: one of them may make its claim invalid too, and must not
+  // block the kinds above.
   const failed = await place(leftOver.map(({ pod }) => keyOf(pod)));
   for (const kind of turns.leftOver.kindsOf(invalidOf(failed))) await place(kind);
 }

@@ -143,8 +143,9 @@ async function reconcile(
 
 /**
  * Plans pods that a disruption command moves together with pending pods, so that other pods do not get their places. No
- * nodes are launched for the moved pods here, because the command launches its own replacements. If such nodes use up
- * limits that other pods need, the other pods are planned once more without the moved pods.
+ * nodes are launched for the moved pods here, because the command launches its own replacements. If nodes that are
+ * planned for the moved pods use up limits that other pods need, the other pods are planned once more without the moved
+ * pods.
  */
 async function planned(
   { clock, settings }: World,

@@ -28,7 +28,7 @@ const SENTENCES: Readonly<Record<Unstuck["reason"], string>> = {
   noInstanceTypes: "no instance type is left",
 };
 
-/** Drops these reservations, logs why, and publishes events. */
+/** Drops the reserved places of these pods, logs why, and publishes events. */
 export function tellUnstuck(world: World, log: Logger, unstuck: readonly Unstuck[] = []): void {
   const byNode = new Map<string, { first: Unstuck; pods: Pod[] }>();
   // Pods of CapacityBuffers are not reported: other pods are meant to get their places.

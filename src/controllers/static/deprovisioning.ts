@@ -46,8 +46,8 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       if (claim === undefined) return;
       const stillHolds = () => asksForLess;
       if ((await deleteClaim(world, claim, "staticScaleDown", { stillHolds })) !== "ended") return;
-      // Marks the node now, so that the next reconcile counts it as deleted. Not before the deletion, which can fail.
-      // Not if the claim is already gone, because nothing would remove the mark.
+      // The node is marked once its deletion has succeeded, so that the next reconcile counts it as deleted. If the
+      // claim is already gone, the node is not marked, because nothing would remove the mark.
       if (readClaim(world, claimRequest(claim)) !== undefined)
         world.cluster.markForDeletion(claim.metadata.name);
       log.info("deleting nodeclaim, more nodes than replicas", claimFields(claim));

@@ -63,7 +63,8 @@ async function reconcile(world: World, request: Request, which: Try): Promise<Ou
   if (now?.pool.ready !== true || now.pool.deleting) return AWAIT_CHANGE;
   if (which === "first" && !asksTheSame(stored.native, now.native))
     return reconcile(world, request, "second");
-  // Another pool may have created claims while this plan was made. They may take its capacity, so it is made again.
+  // Another pool may have created claims while this plan was made. Their nodes may take the capacity that this plan
+  // needs, so the plan is made again.
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   if (lacks !== undefined)
     world.events.publish(nodesMissing(now.native, now.pool.replicas ?? 0, lacks));

@@ -79,7 +79,8 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
     pool.id,
   );
   const { disrupting = 0, nodes: count = 0, everywhere } = allowance ?? {};
-  // If no budget is active, the allowance is unlimited. At most the number of nodes is reported.
+  // If no budget is active, the allowance is unlimited. The answer says at most the number of the pool's nodes, or 1
+  // for an empty pool.
   const allowed = Math.min(allowance?.allowed ?? 0, Math.max(1, count));
   const head = { reason, allowed, disrupting };
   const pause = picture.paused(pool);

@@ -14,7 +14,10 @@ export interface Window {
   readonly changesAtMs?: number;
 }
 
-/** The most windows that are searched. Windows that follow each other without a gap count one by one. */
+/**
+ * The maximum number of steps of one search. A step is one window of a budget, or one instant at which a window opens
+ * or closes.
+ */
 const MOST_WINDOWS = 1_000;
 const HORIZON_MS = 366 * 24 * 60 * 60_000;
 
@@ -37,8 +40,8 @@ export function windowOf(budget: Budget, nowMs: number): Window | undefined {
 }
 
 /**
- * When disruption is next allowed. `busy`: as soon as nodes that are disrupted now are finished. `never`: no window
- * ends the block. `broken`: a budget is invalid.
+ * When disruption is next allowed. `busy`: as soon as nodes that are disrupted now are finished. `never`: at no time
+ * within the searched time. `broken`: a budget is invalid.
  */
 export type NextAllowed =
   | { readonly when: "now" | "busy" | "never" | "broken" }
@@ -61,7 +64,7 @@ export function nextAllowed(
   if (now === "broken") return { when: "broken" };
   if (now !== "closed") return { when: now === "open" ? "now" : "busy" };
   const budgets = all.flatMap((one) => one.budgets.filter((budget) => isAbout(budget, reason)));
-  // If a budget without end allows nothing, the search is skipped.
+  // If a budget whose window never closes allows nothing, the search is skipped.
   const lasting = budgets.filter((budget) => {
     const window = windowOf(budget, nowMs);
     return window?.active === true && window.changesAtMs === undefined;

@@ -10,8 +10,8 @@ import type { NodeView } from "../state/node-view.ts";
 import type { Hold } from "./hold.ts";
 
 /**
- * What keeps the pods waiting that are nominated for this node. Undefined: the node is ready, or no claim of Karpenter
- * owns it.
+ * What the node waits for, for an answer about pods nominated for it. Undefined: the node is initialized, or has no
+ * NodeClaim.
  */
 export function notReady(picture: Timed, view: NodeView): string | undefined {
   const { name, claim } = view;
@@ -28,7 +28,7 @@ export function comingUp(
   claim: NodeClaim,
   { kind, message }: Block,
 ): Pick<Hold, "says" | "until"> | undefined {
-  // A claim without a Node has both blocks. Only the first one gets an explanation.
+  // A claim without a Node has the blocks noNode and notInitialized. Only noNode gets an explanation.
   if (kind !== (view.node === undefined ? "noNode" : "notInitialized")) return undefined;
   return awaited(picture, view, claim, message);
 }

@@ -109,8 +109,8 @@ function weightOf(requests: Resources, allocatable: Resources): number {
 }
 
 /**
- * The workload that a user deployed: the Deployment of a ReplicaSet, or the CronJob of a Job. It is derived from the
- * owner's name.
+ * The workload that a user deployed: the Deployment of a ReplicaSet, or the CronJob of a Job. Its name is derived from
+ * the name of the pod's owner.
  */
 function workloadOf(pod: Pod): Pick<WorkloadCost, "namespace" | "kind" | "name"> {
   const { namespace = "default", name } = pod.metadata;

@@ -179,8 +179,8 @@ interface Hold {
   readonly block: Block | undefined;
   readonly pdbs: Picture["pdbs"];
   /**
-   * {@link Picture.movesFirst}, if it was called for a pod of the node. Undefined: it was not called, so it has no
-   * effect.
+   * {@link Picture.movesFirst}, if it was called for a pod of the node. Undefined: it was not called, so `held` does
+   * not depend on it.
    */
   readonly movesFirst: Picture["movesFirst"] | undefined;
   readonly pause: string | undefined;

@@ -209,7 +209,10 @@ function stayingHold(
   };
 }
 
-/** The holds because consolidation of this node alone saves too little. Only if nothing else protects it. */
+/**
+ * The holds because consolidation of this node alone saves too little. Call this only if nothing else protects the
+ * node.
+ */
 function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   if (isEmpty(candidate) || candidate.pool.replicas !== undefined) return [];
   if (unconsolidatable(candidate) !== undefined) return [];

@@ -124,7 +124,7 @@ export function launchChoice(
   };
 }
 
-/** Whether the cloud offers the type without a price, so it is not known whether it is cheaper. */
+/** Whether the offering has no known price, because it is unavailable. Then it is not known whether it is cheaper. */
 function isUnpriced({ available, priceMicroUsd }: Offering): boolean {
   return !available && priceMicroUsd === 0;
 }

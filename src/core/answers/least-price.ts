@@ -17,7 +17,7 @@ export function leastPriceMicroUsd(input: SchedulingInput, result: SchedulingRes
   return leastPriceOf(input, placed.map(podRequests).reduce<Resources>(addResources, {}));
 }
 
-/** The bound for pods that request `demand` together. */
+/** The lower bound in micro-dollars an hour for pods that request `demand` together. */
 export function leastPriceOf(input: SchedulingInput, demand: Resources): number {
   const paid = paidFor(input);
   const names = Object.keys(demand).sort();

@@ -36,14 +36,17 @@ export interface Model {
   readonly made: number;
 }
 
-/** One change of a model. Pods of `launched` and `placed` are bound there, whether they ran before or not. */
+/**
+ * One change of a model. Pods of `launched` and `placed` are bound to those nodes, whether they ran before or were
+ * pending.
+ */
 export interface Change {
   /** Names of removed nodes. Their pods become pending, unless this change places them. */
   readonly gone?: readonly string[];
   readonly launched?: readonly PlannedClaim[];
   /** Pods that are placed on existing nodes, by node. */
   readonly placed?: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
-  /** Pods that a plan gave no place. Room that was kept for those of CapacityBuffers is free. */
+  /** Pods that a plan gave no place. For a pod of a CapacityBuffer, the room that a node kept for it becomes free. */
   readonly unplaced?: readonly Pod[];
   /** Names of nodes that a reboot has repaired. */
   readonly mended?: readonly string[];

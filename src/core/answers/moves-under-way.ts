@@ -23,8 +23,8 @@ export type SeenLeaving = ReadonlyMap<string, ReadonlyMap<string, number>>;
 type Counts = Map<string, number>;
 
 /**
- * Updates the counts of pods on leaving nodes. `seen` and `before`: the result and the nodes of the previous call. They
- * include pods that are gone by now.
+ * Updates the counts of pods on leaving nodes. `seen`: the result of the previous call, which also counts pods that are
+ * gone by now. `before`: the nodes of the previous call.
  */
 export function seenLeaving(
   seen: SeenLeaving,

@@ -40,7 +40,7 @@ export interface BoundPodAnswer {
   readonly movable: boolean;
   /** The fields of the pod that limit where it may run. */
   readonly ties: readonly string[];
-  /** Why the pod's node is not disrupted because of this pod. */
+  /** The reasons of this pod for which its node is not disrupted. */
   readonly holds: readonly Pick<Hold, "block" | "says" | "by" | "until">[];
   /** The PodDisruptionBudgets that select the pod. */
   readonly guards: readonly { readonly name: string; readonly disruptionsAllowed: number }[];

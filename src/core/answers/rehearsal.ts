@@ -108,7 +108,7 @@ export function provision(model: Model, plan: Plan): Model {
   return atOnce(provisionInSteps(model, asSteps(plan))).model;
 }
 
-/** Returns the same model if nothing changes. */
+/** Places the pending pods. Returns the same model if nothing changes. */
 function* provisionInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
   const bound = yield* takeRoom(before, plan);
   const { model } = bound;
@@ -139,8 +139,8 @@ function* provisionInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
 }
 
 /**
- * Binds pending pods to existing nodes as kube-scheduler does: it does not know the room of CapacityBuffers. Without
- * buffers this is left to the plan.
+ * Binds pending pods to existing nodes as kube-scheduler does, which does not know the room of CapacityBuffers. Without
+ * CapacityBuffers, nothing is bound here: the plan places these pods.
  */
 function* takeRoom(model: Model, plan: PlanInSteps): Steps<Played> {
   const { scheduling, nowMs } = model.picture;
@@ -242,7 +242,10 @@ export function* rehearseInSteps(
   return { model, steps, ended: "limit" };
 }
 
-/** Finishes what has begun: leaving nodes are removed, and pods and replicas that waited for that are placed. */
+/**
+ * Finishes what has begun: removes leaving nodes, adjusts static pools, and places pending pods. If nodes were removed,
+ * the clock moves until they are gone.
+ */
 export function* settleInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
   const { model, steps } = yield* underWay(before, plan);
   const goneMs = before.picture.nowMs + DRAIN_MS;
@@ -265,7 +268,7 @@ function* underWay(before: Model, plan: PlanInSteps): Steps<Played> {
   };
 }
 
-/** Places the pending pods while leaving nodes still exist, because budgets of the round count these nodes. */
+/** Adjusts static pools to their replicas and places the pending pods, without removing nodes that are leaving. */
 function* placeWaiting(before: Model, plan: PlanInSteps): Steps<Played> {
   const kept = yield* keepReplicas(before);
   const placed = yield* provisionInSteps(kept.model, plan);
@@ -351,7 +354,8 @@ function* carryOut(model: Model, method: Method, command: Command, id: string): 
   const gone = names;
   const moving = new Set(candidates.flatMap((one) => one.reschedulablePods).map(keyOf));
   const { placements } = yield* picture.simulator.withoutInSteps(candidates, supposing ?? {});
-  // Room of CapacityBuffers moves with the command too. A pod that needs such room is pending until the next pass.
+  // Room that the nodes keep for CapacityBuffers moves with the command, too. A CapacityBuffer pod without room on the
+  // other nodes is pending until the next pass.
   const placed = placements.map(({ nodeName, pods }) => ({
     nodeName,
     pods: pods.filter((pod) => moving.has(keyOf(pod)) || isBufferPod(pod)),

@@ -18,11 +18,11 @@ import { EVERYWHERE, type Reach, termsOf } from "./reach.ts";
 import type { SearchFailure, Use } from "./search.ts";
 import { isReleased, type Seed, seedOf } from "./seed.ts";
 
-/** The most devices that are tried for one pod on one node. */
+/** The most devices that are tried for one pod on one node, and for one kind of instance type of a planned node. */
 export const STEPS_PER_NODE = 20_000;
 export const STEPS_PER_KIND = 4_000;
 
-/** The claims of a pod, as they concern one node. */
+/** What the claims of a pod require of one node. */
 export interface Wanted {
   /**
    * Places that the node must be able to reach: those of allocated claims, and of claims that have devices from another
@@ -46,7 +46,7 @@ export class DeviceState {
   #leaving: ReadonlySet<string> = new Set();
   #seed: Seed | undefined;
   readonly #lists = new Map<string, DeviceList>();
-  /** For equal needs (by text) and the name of an existing node: why the node refuses them. */
+  /** Why existing nodes refuse needs: by the text of the needs, then by the name of the node. */
   readonly #refusals = new Map<string, Map<string, SearchFailure>>();
   /** How many devices were tried so far. This measures the cost of placing pods. */
   steps = 0;
@@ -160,8 +160,8 @@ export class DeviceState {
 }
 
 /**
- * From where the devices can be used. Undefined: from their own node only. That is so if a device is local to the node,
- * or if the node's possible instance types would use different devices.
+ * The nodes that can use the devices. Undefined: only the node that has them. Then a device is local to this node, or
+ * its possible instance types would use different devices.
  */
 function reachesOf(ofKinds: readonly (readonly Use[])[]): PlacedClaim["reaches"] {
   const [first = [], ...others] = ofKinds;

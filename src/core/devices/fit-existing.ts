@@ -33,8 +33,8 @@ export interface DeviceNode {
 }
 
 /**
- * Kinds of instance types have numbers. An existing node has one kind only, with this number; a planned node may become
- * several.
+ * The number of an existing node's only kind of instance type. Planned nodes may have several kinds, each with its own
+ * number.
  */
 const KIND = 0;
 type Here = 0;

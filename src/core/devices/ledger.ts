@@ -140,7 +140,7 @@ export class DeviceLedger {
         if (holders?.size === 0) this.#byDevice.delete(device);
       }
     }
-    // The node will become only one kind, so the devices of its kinds are not added up.
+    // The node will become only one kind, so for each device the largest amount of its kinds counts.
     for (const uses of after.values()) {
       for (const [device, amounts] of takenBy(uses)) {
         if (device.pool.isTemplate) continue;

@@ -6,7 +6,7 @@ import type { PooledDevice } from "./inventory.ts";
 import type { Selector } from "./selectors.ts";
 import { untoleratedTaint } from "./taints.ts";
 
-/** The step of the check at which the device fails. In the order of the check. */
+/** The step of the check at which the device fails. The check makes the steps in this order. */
 export type MatchStep = "class" | "selector" | "taint" | "capacity";
 
 export interface Mismatch {

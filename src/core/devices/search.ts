@@ -25,7 +25,7 @@ export interface Use {
 
 /** The devices that other pods and claims use. */
 export interface Taken {
-  /** Whether the device is in use. For devices that are not shared. */
+  /** Whether a device that is not shared is in use. */
   has(device: PooledDevice): boolean;
   /** The amounts of the shared device that are used. */
   consumed(device: PooledDevice): readonly (Amounts | undefined)[];

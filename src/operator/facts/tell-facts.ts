@@ -15,7 +15,7 @@ import { type Controller, requeueAfter } from "../../kube/manager/controller.ts"
 import { OPTIONS } from "../settings/options.ts";
 import type { Options } from "../settings/parse-options.ts";
 
-/** Milliseconds between two checks. A new price, or a ConfigMap that someone changed, is written at the next one. */
+/** Milliseconds between two checks. A new price, or a ConfigMap that someone changed, is written at the next check. */
 const CHECK_MS = 30_000;
 /** Milliseconds until a failed write is tried again. */
 const RETRY_MS = 10 * 60_000;

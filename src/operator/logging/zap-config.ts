@@ -47,7 +47,7 @@ export function readZapConfig(text: string): LogForm | undefined {
     (encoding === "json" || encoding === "console") &&
     isObject(encoderConfig) &&
     (level === undefined || typeof level === "string") &&
-    // In zap these flags must be booleans. A document with `"true"` in quotes is invalid (S3-81).
+    // In zap these flags must be booleans. A document with `"true"` in quotes is invalid.
     flags.every((flag) => flag === undefined || typeof flag === "boolean");
   if (!isSound) return undefined;
   const key = (name: string, fallback: string): string => {

@@ -211,7 +211,7 @@ function parseBytes(text: string, min: number): { value: number } | { error: str
   };
 }
 
-/** Removes double quotes. `aws … --output json` prints the endpoint in quotes, and shells pass them on (S1-25). */
+/** Removes double quotes. `aws … --output json` prints the endpoint in quotes, and shells pass them on. */
 function unquote(text: string): string {
   return text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
 }

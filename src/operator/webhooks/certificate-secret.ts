@@ -1,7 +1,7 @@
 /**
- * The Secret through which replicas share their certificate. The first replica fills it. The write of another one fails
- * because of the resourceVersion, and that replica uses the existing certificate. A chart may create the Secret empty.
- * Its keys are knative's.
+ * The Secret through which replicas share their certificate. The first replica fills it. If another replica writes at
+ * the same time, its write fails because of the resourceVersion, and it uses the stored certificate. A chart may create
+ * the Secret empty. Its keys are knative's.
  */
 
 import { SECRET, type Secret } from "../../apis/core/kinds.ts";

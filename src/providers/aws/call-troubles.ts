@@ -9,9 +9,9 @@ import { isPassing } from "./errors.ts";
 export interface CallTrouble {
   readonly message: string;
   readonly remedy: string;
-  /** The problem is reported once for each AWS action, not once for all actions. */
+  /** Whether the problem is reported once for each AWS action, not once for all actions. */
   readonly perAction?: true;
-  /** The problem may end without an action of the user. */
+  /** Whether the problem may end without an action of the user. */
   readonly passes?: true;
 }
 
@@ -61,7 +61,10 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** The trouble that a person must end. Undefined: the error concerns one object, or is expected. */
+/**
+ * The explanation and remedy of an error that makes AWS unusable. Undefined: the error concerns one object, or is
+ * expected.
+ */
 export function troubleOf(error: AwsError): CallTrouble | undefined {
   return ROWS.find(({ matches }) => matches(error));
 }

@@ -18,7 +18,10 @@ import type { SecurityGroup, Subnet } from "./api/network.ts";
 import type { FoundPlacementGroup } from "./placementgroup/placement-groups.ts";
 import type { Reservation } from "./reservation/reservations.ts";
 
-/** karpenter-ts only, so that claims stamped by another product never look drifted here. */
+/**
+ * The version of the class hash. Only karpenter-ts uses it, so claims that another product created never count as
+ * drifted here.
+ */
 const CLASS_HASH_VERSION = "ts1";
 
 /** What a claim was launched from, and what its node class requires now. */

@@ -63,7 +63,7 @@ export interface AwsSettings {
   readonly reservedCapacity?: boolean;
   /** Whether spot nodes are replaced on a rebalance recommendation. Absent: no. */
   readonly actOnRebalance?: boolean;
-  /** Skips the permission checks by dry runs. */
+  /** Whether the permission checks by dry runs are skipped. */
   readonly disableDryRun?: boolean;
   /** How long answers about images, subnets and security groups are cached. Absent: a minute. */
   readonly amiRefreshMs?: number;
@@ -116,7 +116,10 @@ export interface AwsParts {
   /** Without quota awareness this object has no quotas, so it refuses nothing. */
   readonly quotas: Quotas;
   readonly seen: SeenTypes;
-  /** UIDs of claims whose instance EC2 said that it will take back. The interruption controller keeps this set. */
+  /**
+   * UIDs of claims whose instances EC2 will take back, as it has announced. The interruption controller updates this
+   * set.
+   */
   readonly takenBack: Set<string>;
 }
 

@@ -15,11 +15,11 @@ const REPLACE_XIDS = [64, 74, 79, 119, 120];
 
 const DEVICES = { conditionType: "AcceleratedHardwareReady", conditionStatus: "False" } as const;
 
-/** Which set of policies is wanted. */
+/** Which repair policies are used. */
 export interface RepairSettings {
-  /** Gate RebootForRepair: errors that a reboot mends cause a reboot instead of a replacement. */
+  /** Whether errors that a reboot mends cause a reboot instead of a replacement (gate RebootForRepair). */
   readonly rebootForRepair: boolean;
-  /** Uses the policies of the older node repair controller, one for each condition. */
+  /** Whether the policies of the older node repair controller are used, one for each condition. */
   readonly legacy: boolean;
 }
 

@@ -67,7 +67,7 @@ interface Booting {
   stop(): void;
 }
 
-/** `stop` ends nodes that wait for their registration delay. */
+/** A cloud provider with `stop`, which stops the creation of Nodes that wait for their registration delay. */
 export interface KwokProvider extends CloudProvider {
   stop(): void;
 }
@@ -299,7 +299,7 @@ function cheapest(claim: NodeClaim, types: readonly InstanceType[]): Choice | un
   return best;
 }
 
-/** The claim is launched, and its Node has not joined. */
+/** Whether the claim is launched and its Node has not joined. */
 function isComing(claim: NodeClaim): boolean {
   const isOurs = claim.status?.providerID?.startsWith(PROVIDER_ID_PREFIX) === true;
   const isLeaving = claim.metadata.deletionTimestamp !== undefined;

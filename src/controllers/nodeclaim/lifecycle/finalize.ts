@@ -172,7 +172,7 @@ async function stampDeadline(world: World, claim: NodeClaim): Promise<NodeClaim 
   return annotated;
 }
 
-/** Deletes the claim's Nodes first, so that they are drained. Undefined: it is certain that there is none. */
+/** Deletes the claim's Nodes first, so that they are drained. Undefined: it is certain that the claim has no Node. */
 async function drainNodes(
   world: World,
   claim: NodeClaim,
@@ -213,7 +213,7 @@ async function drainNodes(
 
 /**
  * Whether one of these Nodes does not belong to Karpenter. The Node of a registered claim has Karpenter's marks. So
- * somebody has changed the provider id in the claim's status, and an event on both says so.
+ * somebody has changed the provider id in the claim's status. An event on the claim and on that Node says so.
  */
 function isHeldForStranger(world: World, claim: NodeClaim, standing: readonly Node[]): boolean {
   const stranger = standing.find((node) => !isKarpenters(node));

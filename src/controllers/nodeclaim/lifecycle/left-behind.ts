@@ -1,7 +1,8 @@
 /**
- * Finds instances that an earlier process launched before it ended, and that no claim names yet. A claim that was
- * waiting then takes over one of them, because a new launch would add a second instance. The fleet's ClientToken alone
- * does not prevent that: the claim may now be in a batch with other claims (providers/aws/instance/fleet-tokens.ts).
+ * Finds instances that an earlier process launched before it ended, and that no claim names yet. A claim that was not
+ * launched before the start of this process takes over one of these instances, because a new launch would add a second
+ * one. The fleet's ClientToken alone does not prevent that: the claim may now be in a batch with other claims
+ * (providers/aws/instance/fleet-tokens.ts).
  */
 import type { Node } from "../../../apis/core/node.ts";
 import { claimKind, toClaim } from "../../../apis/hub/claim.ts";

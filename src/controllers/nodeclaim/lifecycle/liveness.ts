@@ -88,7 +88,7 @@ async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promi
   if (!joined.every(isKnown)) return false;
   const lists = joined.map(({ metadata: { name } }) => reschedulablePodsNow(world, name));
   const listed = (await Promise.all(lists)).flat();
-  // Pods run on a Node that could not be registered. It is kept, so that a user can repair it.
+  // If pods run on a Node that could not be registered, the claim is kept, so that a user can repair the Node.
   if (suspected.reason === "registration_timeout") return listed.length === 0;
   const input = { ...inputOf(world, live, waitedMs), nodes: joined, pods: listed };
   return liveness(input).state === "late";

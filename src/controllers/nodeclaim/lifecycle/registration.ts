@@ -46,7 +46,7 @@ export async function register(
   const { claim } = placed;
   const generation = claimGeneration(claim);
   const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
-  // Nodes of older API versions start without that taint.
+  // Nodes of older API versions start without the taint karpenter.sh/unregistered.
   if (found.taintMissing && generation === "v1") {
     log.error("node claim registration error", {
       error: "missing karpenter.sh/unregistered taint",

@@ -62,7 +62,7 @@ export function leastFix(
   }
 }
 
-/** The pod that is fixed, and the question about edits. */
+/** The pod that needs a fix, and the check whether edits are enough. */
 interface Asking {
   readonly pod: Pod;
   readonly isEnough: (edits: readonly Edit[]) => boolean;
@@ -165,7 +165,8 @@ function leastLowered(
   // same total.
   const same = requestEdits(pod, resource, to);
   if (same !== undefined && same.length <= lowered.length && !deepEqual(same, lowered)) allows(0);
-  // The amount is mostly what an instance type has. Then one unit more is not enough, and the search ends here.
+  // The sufficient amount is mostly what an instance type offers. Then the pod fits no longer with one unit more, and
+  // the search ends here.
   if (to + unit !== to && allows(1)) halve(1, Math.ceil((from - to) / unit), allows);
   return least;
 }

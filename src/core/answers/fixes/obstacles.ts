@@ -245,7 +245,7 @@ export function typeMisses(sight: Sight): TypeMiss[] {
   const requirements = space.get(template.set).and(wanted).and(volumes);
   const attaching = template.slots.holding(attached);
   const typeNeeds = { requests: podRequests(pod), requirements, volumes, attaching };
-  // Many types have equal amounts.
+  // Cached by amount, because many types have equal amounts of a resource.
   const lowered = new Map<string, Pick<TypeRefusalText, "edits">>();
   const misses: TypeMiss[] = [];
   for (const row of bitIndices(rowsUnder(table, allBits(table.size), requirements))) {
@@ -306,7 +306,10 @@ function loweredTo(pod: Pod, resource: string, most: number): Pick<TypeRefusalTe
   return { edits: isLeftNothing ? undefined : requestEdits(pod, resource, most) };
 }
 
-/** A label with these values is not allowed: by the pod if it allows none of them, otherwise by the pool. */
+/**
+ * Explains which rule excludes these values of a label, and how to edit it. The rule is the pod's if the pod allows
+ * none of the values, otherwise the pool's.
+ */
 function blamed(
   key: string,
   values: readonly string[],

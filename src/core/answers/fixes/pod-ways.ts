@@ -75,7 +75,7 @@ export function ruleEdits({ spec }: Pod): PodEdit[] {
 }
 
 /**
- * Edits that tolerate a taint. Only taints that alone keep the pod from a node with enough room. Taints on the most
+ * Edits that tolerate a taint, if this taint is all that keeps the pod from a node with enough room. Taints on the most
  * nodes come first.
  */
 function tolerations(pod: Pod, nodes: readonly NodeView[]): PodEdit[] {

@@ -90,7 +90,7 @@ const LOOKS_PER_CLASS = 300;
 const PLANNED_PODS = 200_000;
 /** The most edits of a fix. A fix with more edits would be a new design of the workload. */
 const MOST_EDITS = 4;
-/** When closest nodes are compared, higher costs count as this cost. */
+/** The maximum cost of one obstacle when closest nodes are compared. Higher costs count as this cost. */
 const MOST_DISLIKED = 1_000;
 const NO_WAY: Obstacle = { texts: [], ways: [] };
 /** The most required terms of a pod, and the most places of its volumes, that are tried. */
@@ -191,7 +191,7 @@ class Search {
   #looks = 0;
   /** Whether all candidates were examined. */
   #isLooked = false;
-  /** Whether the search ran with all plans of its share, before all plans were used up. */
+  /** Whether the search is over, or used up its own plans while other kinds of pods still had plans left. */
   #isTried = false;
   #isSmall = false;
   readonly #knownFixes: KnownFixes;
@@ -389,7 +389,8 @@ class Search {
   }
 
   /**
-   * The edits with lower limits, which the plan has shown to be needed, if these are enough. Otherwise the same edits.
+   * The edits, with limits lowered to what the nodes of this plan need, if these limits are enough. Otherwise the same
+   * edits.
    */
   #fitted(edits: readonly Edit[]): readonly Edit[] {
     const { newClaims } = this.#plans.of(this.#siblings, edits);
@@ -416,7 +417,7 @@ class Search {
     };
   }
 
-  /** Cached, because a candidate is examined several times, each time for every type. */
+  /** What each instance type lacks. Cached, because a candidate is examined several times. */
   #missesOf(state: Towards): readonly TypeMiss[] {
     return within(this.#misses, state, () => typeMisses(this.#seenFrom(state)));
   }
@@ -440,8 +441,8 @@ class Search {
   }
 
   /**
-   * A StatefulSet that makes one pod after the other waits for its pending pod, so it gives the pod no new template. A
-   * pod without a UID is not stored: it is made with the change.
+   * The text about deleting the pod of a StatefulSet after the edit. An OrderedReady StatefulSet waits for its pending
+   * pod and does not replace it. A pod without a UID exists only in a file, so there is nothing to delete.
    */
   #deletion(): string[] {
     const { metadata } = this.#one.pod;

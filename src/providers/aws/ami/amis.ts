@@ -1,7 +1,7 @@
 /**
- * The images of a node class. SSM gives those of a family or an alias, DescribeImages those of other terms. SSM values
- * are cached for a day (own parameters for five minutes), images for a minute.
- * upstream: pkg/providers/amifamily/ami.go, pkg/providers/ssm
+ * The images of a node class. SSM parameters name the images of a family or an alias; for other terms DescribeImages
+ * finds the images. Values of fixed AWS parameters are cached for a day, values of other parameters for five minutes,
+ * images for a minute. upstream: pkg/providers/amifamily/ami.go, pkg/providers/ssm
  */
 import type { AmiSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
@@ -18,10 +18,13 @@ import { type Ami, newestOfEach, tagRequirements, toAmi } from "./choose.ts";
 import { type SsmQuery, ssmQueries } from "./ssm-paths.ts";
 
 const SSM_MS = 24 * 3_600_000;
-/** Parameters such as `latest` and `recommended` change. They are read again, so that new images cause drift. */
+/**
+ * Milliseconds for which values of parameters such as `latest` and `recommended` are cached. The values change, and new
+ * images must cause drift.
+ */
 const MUTABLE_SSM_MS = 300_000;
 
-/** What finding images needs. */
+/** The dependencies of {@link Amis}. */
 export interface AmisDeps {
   readonly api: AwsApi;
   readonly clock: Clock;

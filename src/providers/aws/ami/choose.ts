@@ -1,7 +1,6 @@
 /**
- * Which images of a class are used, and which one an instance type gets. Of images that fit the same instance types one
- * is used: one that is not deprecated first, then the newest.
- * upstream: pkg/providers/amifamily/types.go
+ * Which images of a class are used, and which one an instance type gets. Of images that fit the same instance types,
+ * one is used: the newest that is not deprecated, else the newest. upstream: pkg/providers/amifamily/types.go
  */
 import { AWS_WELL_KNOWN_LABELS } from "../../../apis/aws/labels.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
@@ -20,14 +19,20 @@ export interface Ami {
   readonly name: string;
   readonly creationDate: string;
   readonly deprecated: boolean;
-  /** Requirements of the instance types that it fits, by key length, then key, as the status shows them. */
+  /**
+   * Requirements on the instance types that the image fits. They are sorted by the length of the key, then by key, as
+   * in the status of the class.
+   */
   readonly requirements: readonly RequirementSpec[];
 }
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", arm64: "arm64" };
 const KNOWN_LABELS: ReadonlySet<string> = new Set([...WELL_KNOWN_LABELS, ...AWS_WELL_KNOWN_LABELS]);
 
-/** The version that the class pins or follows, else the one in the name of the image: `latest`, `1.47.0`. */
+/**
+ * The version of an image: that of the class's alias, such as `latest`, else the one in the name of the image, such as
+ * `1.47.0`.
+ */
 export function imageVersion(terms: AwsClass["amiTerms"], ami: Ami): string | undefined {
   const alias = terms.find((term) => term.alias !== undefined)?.alias;
   const version = alias?.split("@")[1] ?? /-(v\d+\.[\d.]+)(?:-|$)/.exec(ami.name)?.[1];
@@ -63,7 +68,10 @@ export function tagRequirements(image: Image): readonly RequirementSpec[] {
   );
 }
 
-/** One image for each set of requirements, the newest one. Sorted from newest to oldest, then by id. */
+/**
+ * One image for each set of requirements: the newest that is not deprecated, else the newest. The result is sorted from
+ * newest to oldest, then by id.
+ */
 export function newestOfEach(amis: readonly Ami[]): readonly Ami[] {
   const best = new Map<string, Ami>();
   for (const ami of amis) {

@@ -12,12 +12,12 @@ export interface CapacityReservation {
   readonly State: string;
   readonly TotalInstanceCount?: number;
   readonly AvailableInstanceCount: number;
-  /** Which instances may use it: `open` or `targeted`. */
+  /** Which instances may use the reservation: `open` or `targeted`. */
   readonly InstanceMatchCriteria?: string;
   /** The kind of reservation: `default` or `capacity-block`. Absent means default. */
   readonly ReservationType?: string;
   readonly EndDate?: string;
-  /** EC2 may take it back with a warning. */
+  /** Whether EC2 may take back the capacity of the reservation, after a warning. */
   readonly Interruptible?: boolean;
   readonly Tags: readonly Tag[];
 }

@@ -20,7 +20,7 @@ export interface ReceiveMessageInput {
   readonly MaxNumberOfMessages?: number;
   /** Seconds that the answer may wait for a first message (long polling), at most 20. */
   readonly WaitTimeSeconds?: number;
-  /** Seconds for which received messages stay hidden from others. */
+  /** Seconds for which received messages stay hidden from other receivers. */
   readonly VisibilityTimeout?: number;
   readonly MessageSystemAttributeNames?: readonly string[];
   readonly MessageAttributeNames?: readonly string[];

@@ -14,7 +14,7 @@ export type ShiftStatus = "APPLIED" | "NOT_APPLIED";
 /** A shift that a person started. Times are RFC 3339. */
 export interface ZonalShift {
   readonly appliedStatus: ShiftStatus;
-  /** A zone id: `use1-az1`. */
+  /** The id of the zone that traffic is shifted away from, such as `use1-az1`. */
   readonly awayFrom: string;
   readonly expiryTime: string;
 }

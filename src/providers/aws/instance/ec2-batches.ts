@@ -1,7 +1,7 @@
 /**
  * Joins EC2 calls that many reconciles make at the same time: equal fleets into one with more capacity, lookups and
- * terminations into lists. If an id makes a list fail, each id is asked for alone.
- * upstream: pkg/batcher
+ * terminations into lists. If an id makes a lookup fail, each id is looked up alone. If EC2 refuses a list of
+ * terminations, each half of the list is tried. upstream: pkg/batcher
  */
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";

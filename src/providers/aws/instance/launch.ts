@@ -62,7 +62,7 @@ import { learn, zoneOfSubnet } from "./learn.ts";
 import { choosePlace, requirementOf } from "./placement.ts";
 import type { Launched } from "./to-claim.ts";
 
-/** What a launch needs. */
+/** The dependencies of a launch. */
 export interface LaunchDeps {
   readonly batches: Ec2Batches;
   readonly subnets: Subnets;
@@ -100,7 +100,7 @@ const EFA = "vpc.amazonaws.com/efa";
 /** Pods that request this resource run in Nitro enclaves. Upstream v1.15 has only spec.enclaveOptions of the class. */
 const ENCLAVE = "eks.amazonaws.com/nitro-sandbox";
 
-/** Rejects with InsufficientCapacityError or CreateError. */
+/** Launches one instance for the claim. Rejects with InsufficientCapacityError or CreateError. */
 export async function launch(deps: LaunchDeps, input: LaunchInput): Promise<Launched> {
   try {
     return await tryLaunch(deps, input);

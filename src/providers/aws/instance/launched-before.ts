@@ -37,7 +37,10 @@ export function launchedBefore(
   return { instanceId, type, zone, capacityType, offering, ...where, imageId, efaCount: 0 };
 }
 
-/** Settings that cannot be compared, or are rare: such claims get a new instance. */
+/**
+ * Whether the launch or the instance has something that is rare or cannot be compared. Then the claim gets a new
+ * instance.
+ */
 function isSpecial(instance: Instance, { claim, nodeClass, placementGroup }: LaunchInput): boolean {
   return (
     nodeClass.launchTemplateName !== undefined ||

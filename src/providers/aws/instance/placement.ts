@@ -1,6 +1,6 @@
 /**
- * Chooses where in a placement group an instance is launched. A claim may name partitions. The smallest number with
- * available offerings is used, because one partition may have capacity that another lacks.
+ * Chooses where in a placement group an instance is launched. A claim may name partitions. The first of them that has
+ * available offerings is used, the smallest number first, because one partition may have capacity that another lacks.
  */
 import { LABEL_PLACEMENT_GROUP_PARTITION } from "../../../apis/aws/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";

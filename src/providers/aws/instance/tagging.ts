@@ -19,7 +19,7 @@ import { instanceIdOf } from "./to-claim.ts";
 
 /** Tags instances with the names of their claim and node, once both are known. */
 export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
-  /** Tags by instance, read in one call for all that wait, because nodes often join together. */
+  /** Tags by instance. One call reads them for all instances that wait for tags, because nodes often join together. */
   const lookedUp = new Map<string, Promise<Tags | undefined>>();
   const pace = new Pace(deps.clock);
 

@@ -147,7 +147,10 @@ export class InstanceProfiles {
     return classUids.has(Path.split("/").at(-2) ?? "");
   }
 
-  /** Keeps the profiles of running instances. Instances are listed, because an instance may have lost its claim. */
+  /**
+   * Deletes the profile, unless a running instance uses it. Instances are listed, because an instance may have lost its
+   * claim.
+   */
   async #remove(
     name: string,
     mayGo: (profile: InstanceProfile) => boolean,

@@ -15,7 +15,7 @@ const BASELINE_MILLI: Readonly<Record<string, number>> = {
   xlarge: 400,
   "2xlarge": 400,
 };
-/** Sizes for which T2 has less. */
+/** Thousandths of a vCPU for the sizes of T2 that have less than the same size of T3. */
 const BASELINE_T2_MILLI: Readonly<Record<string, number>> = { xlarge: 225, "2xlarge": 168 };
 /** Thousandths of a vCPU for sizes that the table lacks. */
 const UNKNOWN_MILLI = 200;

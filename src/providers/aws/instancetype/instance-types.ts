@@ -53,7 +53,7 @@ const KEPT_LISTS = 32;
 /** Types in one step, which takes some milliseconds. A step must stay short, because health checks wait for it. */
 const TYPES_PER_TURN = 64;
 
-/** What making instance types needs. */
+/** The dependencies of {@link InstanceTypes}. */
 export interface InstanceTypesDeps {
   readonly ec2: Ec2Api;
   readonly clock: Clock;
@@ -410,7 +410,8 @@ export class InstanceTypes {
       offerings.push({
         zone: reservation.zone,
         capacityType: "reserved",
-        // A reservation is paid for already, so its price is nearly always rounded down to 0. upstream keeps the fraction.
+        // A reservation is paid for already, so only a ten-millionth of the price counts, nearly always rounded down to
+        // 0. upstream keeps the fraction.
         priceMicroUsd: Math.floor(price / 10_000_000),
         // Whether the reservation can be used. `reservationCapacity` says how many instances it has left.
         available:
@@ -432,7 +433,10 @@ export class InstanceTypes {
     return offerings;
   }
 
-  /** Returns the old object if nothing changed, so that everything derived from it stays valid. */
+  /**
+   * Reads the instance types and their zones from EC2. Returns the old object if nothing changed, so that everything
+   * derived from it stays valid.
+   */
   async #read(): Promise<Region> {
     const [typePages, offeringPages] = await Promise.all([
       allPages((token) =>

@@ -18,7 +18,7 @@ export interface Needs {
   readonly connectionTracking: boolean;
   /** The strategy of the placement group. */
   readonly strategy: string | undefined;
-  /** AL2023 has no image for the first generation of Graviton (A1). */
+  /** Whether A1 types (the first generation of Graviton) are excluded, because AL2023 has no image for them. */
   readonly noA1: boolean;
 }
 

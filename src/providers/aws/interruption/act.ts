@@ -52,7 +52,7 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
     const objects = node === undefined ? [claim] : [claim, node];
     deps.events.publish(...happened(reaction, objects));
     const leaves = reaction.action === "CordonAndDrain" || isEarly(kind);
-    // Needed even if the claim is already being deleted, because its drain may take longer than EC2 allows.
+    // The claim is noted even if it is already being deleted, because its drain may take longer than EC2 allows.
     if (leaves) parts.takenBack.add(uidOf(claim));
     if (reaction.marksOffering || isEarly(kind)) markOffering(parts, claim, kind);
     if (kind === "capacity_reservation_interrupted") markReservation(parts, claim, kind);
@@ -66,8 +66,8 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
   }
 
   /**
-   * Whether the message comes before the warning of two minutes and is acted on: a rebalance recommendation.
-   * karpenter-ts only.
+   * Whether the message is a rebalance recommendation, which comes before the warning of two minutes, and the settings
+   * say to act on it. karpenter-ts only.
    */
   function isEarly(kind: ActingKind): boolean {
     return kind === "rebalance_recommendation" && deps.settings.actOnRebalance === true;

@@ -165,8 +165,8 @@ async function hurry(deps: AwsDeps, live: NodeClaim): Promise<void> {
 }
 
 /**
- * Whether its Node is Ready, read from the API server: if the checks of a whole zone fail, the checks may be wrong. The
- * Node is read by the name in the claim, or found in a list.
+ * Whether the instance's Node is Ready, read from the API server: if the checks of a whole zone fail, the checks may be
+ * wrong. The Node is read by the name in the claim, or found in a list.
  */
 async function isReadyNow({ kube }: AwsDeps, status: NodeClaim["status"]): Promise<boolean> {
   const machine = machineOf(status?.providerID);

@@ -10,7 +10,10 @@ const WITHOUT_IOPS: ReadonlySet<string> = new Set(["gp2", "st1", "sc1", "standar
 const WITHOUT_THROUGHPUT: ReadonlySet<string> = new Set([...WITHOUT_IOPS, "io1", "io2"]);
 const NEEDS_IOPS: ReadonlySet<string> = new Set(["io1", "io2"]);
 
-/** Undefined: nothing is wrong. A volume without a type gets the image's, which only EC2 can check. */
+/**
+ * Why EBS does not support these volumes. Undefined: nothing is wrong. A volume without a type gets the image's, which
+ * only EC2 can check.
+ */
 export function deviceProblem(devices: readonly BlockDeviceMapping[]): Refusal | undefined {
   const problems = devices.flatMap((device, index) => problemsOf(device, index));
   if (problems.length === 0) return undefined;

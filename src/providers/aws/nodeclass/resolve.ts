@@ -35,7 +35,7 @@ const TEMPLATE_IMAGE: Ami = {
 };
 const TEMPLATE_IMAGES: readonly Ami[] = [TEMPLATE_IMAGE];
 
-/** Rejects, with upstream's message, if a selector matches nothing. */
+/** Finds what the selectors of the class match now. Rejects, with upstream's message, if a selector matches nothing. */
 export async function resolve(
   parts: AwsParts,
   nodeClass: AwsClass,

@@ -256,7 +256,7 @@ function exact(key: string): RegExp {
 
 const RESOLVED = ["AMIsReady", "SubnetsReady", "SecurityGroupsReady", "InstanceProfileReady"];
 
-/** For a part that could not be read now, the earlier condition counts. */
+/** The condition ValidationSucceeded. For a part that could not be read now, the earlier condition counts. */
 function validation(nodeClass: EC2NodeClass, changes: readonly ConditionChange[]): ConditionChange {
   const type = "ValidationSucceeded";
   const statuses = RESOLVED.map((one) => {

@@ -14,9 +14,9 @@ export interface OfferingKey {
   readonly capacityType: CapacityType;
   readonly instanceType: string;
   readonly zone: string;
-  /** Only this capacity reservation; others of the type and zone may have capacity. */
+  /** The capacity reservation to which a mark is limited. Other reservations of the type and zone may have capacity. */
   readonly reservation?: string;
-  /** Only within this placement group; other groups may have capacity. */
+  /** The placement group to which a mark is limited. Other groups may have capacity. */
   readonly group?: GroupScope;
 }
 

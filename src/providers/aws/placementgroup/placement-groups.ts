@@ -56,7 +56,7 @@ export class PlacementGroups {
     selector: NonNullable<AwsClass["placementGroup"]>,
   ): Promise<FoundPlacementGroup | undefined> {
     try {
-      // Not taken apart by name: TypeScript 7.0.2 would rename a property that is named like the class.
+      // The answer is not destructured: TypeScript 7.0.2 would rename a property that has the name of the class.
       const answer = await this.#ec2.describePlacementGroups({
         Filters: [{ Name: "state", Values: ["available"] }],
         ...(selector.id === undefined ? {} : { GroupIds: [selector.id] }),

@@ -43,12 +43,12 @@ export class Prices {
     return this.#spot.get(`${type}/${zone}`);
   }
 
-  /** Returns how many prices changed. */
+  /** Sets on-demand prices. Returns how many prices changed. */
   setOnDemand(prices: ReadonlyMap<string, number>): number {
     return this.#lay(this.#onDemand, prices);
   }
 
-  /** `prices`: by `type/zone`. Returns how many prices changed. */
+  /** Sets spot prices. `prices`: by `type/zone`. Returns how many prices changed. */
   setSpot(prices: ReadonlyMap<string, number>): number {
     if (prices.size > 0 && !this.#spotKnown) {
       this.#spotKnown = true;

@@ -11,18 +11,18 @@ import type { PricingFilter } from "../api/pricing.ts";
 import { describeError } from "../errors.ts";
 import { OddPrices, onDemandPrices, type Prices, spotPrices } from "./pricing.ts";
 
-/** What refreshing prices needs. */
+/** The dependencies of {@link refreshPrices}. */
 export interface PricingDeps {
   readonly api: AwsApi;
   readonly prices: Prices;
   readonly clock: Clock;
   readonly log: Logger;
   readonly region: string;
-  /** The VPC has no route to the internet, so the Pricing API is not called. */
+  /** Whether the VPC has no route to the internet. Then the Pricing API is not called. */
   readonly isolatedVpc: boolean;
 }
 
-/** Never rejects. Resolves with whether every price was read. */
+/** Reads on-demand and spot prices. Never rejects. Resolves with whether every price was read. */
 export async function refreshPrices(deps: PricingDeps): Promise<boolean> {
   const [onDemand, spot] = await Promise.all([
     attempt(deps, "on-demand", (odd) => readOnDemand(deps, odd)),

@@ -98,12 +98,12 @@ export class Quotas {
     this.#renew();
   }
 
-  /** The code of the quota against which such an instance counts. */
+  /** The code of the quota against which an instance of this type and capacity type counts. */
   of(instanceType: string, capacityType: CapacityType): string | undefined {
     return quotaOf(instanceType, capacityType, this.#known);
   }
 
-  /** Why EC2 would refuse such an instance now. Undefined: no quota prevents it. */
+  /** Why EC2 would refuse an instance of this type and capacity type now. Undefined: no quota prevents it. */
   refusal(instanceType: string, capacityType: CapacityType): string | undefined {
     const quota = this.#known.get(this.of(instanceType, capacityType) ?? "");
     const vcpus = this.#vcpus.get(instanceType);
@@ -117,7 +117,7 @@ export class Quotas {
     return new Map([...this.#known].map(([code, one]) => [code, one.allowed - this.#used(one)]));
   }
 
-  /** How many vCPUs of which quota such an instance uses. Undefined: no quota counts it. */
+  /** How many vCPUs of which quota an instance of this type and capacity type uses. Undefined: no quota counts it. */
   taken(
     instanceType: string,
     capacityType: CapacityType,

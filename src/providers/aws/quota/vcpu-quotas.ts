@@ -1,6 +1,6 @@
 /**
- * EC2's quotas of vCPUs: each bounds what an account runs of some families in a region at the same time, on demand or
- * as spot. The codes are AWS's and never change; names and values are read from Service Quotas.
+ * EC2's quotas of vCPUs. Each limits the vCPUs of some instance families that an account runs in a region at the same
+ * time, on demand or as spot. The codes are AWS's and never change; names and values are read from Service Quotas.
  * Page: docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html
  */
 import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";
@@ -11,7 +11,7 @@ export interface VcpuQuota {
   readonly capacityType: Exclude<CapacityType, "reserved">;
   /** Letters before the first digit of a type's name, such as `m` or `inf`. */
   readonly families: readonly string[];
-  /** Only types of this generation. Absent: all. */
+  /** The generation of the types that the quota counts. Absent: all. */
   readonly generation?: string;
 }
 
@@ -42,7 +42,9 @@ export const VCPU_QUOTAS: readonly VcpuQuota[] = [
   { code: "L-85EED4F7", capacityType: "spot", families: ["dl"] },
 ];
 
-/** The code of the quota for such an instance. Undefined: none of the `known` ones counts it. */
+/**
+ * The code of the quota for an instance of this type and capacity type. Undefined: no quota among `known` counts it.
+ */
 export function quotaOf(
   instanceType: string,
   capacityType: CapacityType,

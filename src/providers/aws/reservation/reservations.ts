@@ -144,7 +144,10 @@ export class CapacityReservations {
     }
   }
 
-  /** Empty: the reservation has ended, or has a state or type that is not known here. */
+  /**
+   * The reservation in the form of this file, as a list. Empty: the reservation has ended, or has a state or type that
+   * is not known here.
+   */
   #toReservation(one: CapacityReservation, nowMs: number): readonly Reservation[] {
     const matchCriteria = one.InstanceMatchCriteria ?? "targeted";
     const type = one.ReservationType ?? "default";
