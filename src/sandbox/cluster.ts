@@ -69,7 +69,7 @@ export interface SandboxOptions {
 export interface Sandbox {
   readonly apiServer: ApiServer;
   readonly aws: SimulatedAws;
-  /** Karpenter's requests to the API server go through this. */
+  /** The transport for Karpenter's requests to the API server. */
   readonly transport: Transport;
   /** A client with the rights of an administrator. */
   readonly client: KubeClient;

@@ -168,7 +168,7 @@ function nextLines(next: readonly CommandAnswer[]): readonly string[] {
     : section("Next command in the cluster", next.flatMap(commandLines));
 }
 
-/** No percentage for a limit of 0, because the division has no result. */
+/** The use of one limit as text. A limit of 0 has no percentage, because the division has no result. */
 function limitLine({ resource, used, limit, percent }: PoolAnswer["limits"][number]): string {
   return limit === "0"
     ? `${resource}: ${used}, and the limit allows none`

@@ -11,7 +11,7 @@ import { nominationMs } from "../../controllers/provisioning/nomination.ts";
 import type { Settings } from "../../controllers/world.ts";
 import type { Found } from "../plan/documents.ts";
 
-/** Why pods lost their planned node, by pod key, from the last such event of each. */
+/** Why pods lost their planned node, by pod key: the message of the last event of each pod that says so. */
 export function lostNodesOf(found: readonly Found[]): ReadonlyMap<string, string> {
   const lost = new Map<string, { readonly at: string; readonly message: string }>();
   for (const { object } of found) {

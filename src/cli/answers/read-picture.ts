@@ -39,7 +39,7 @@ import { keptRoom } from "./kept-room.ts";
 import { lostNodesOf, nominationsOf } from "./nominations.ts";
 import { repairRules } from "./repair-rules.ts";
 
-/** The flags that say what to read, shared by all such commands. */
+/** The flags that say what to read. All commands that read a cluster share them. */
 export interface PictureFlags {
   readonly filename?: readonly string[];
   readonly cluster?: true;
@@ -78,7 +78,10 @@ const NO_FACTS = "no ConfigMap karpenter-facts: default settings of the controll
 const UNTOLD =
   "not known here: which offerings recently had no capacity (only the running controller knows)";
 
-/** `live` reads the cluster. Throws CliError for bad input. */
+/**
+ * Reads objects from files or from a cluster. `live`: the function that reads the cluster. Throws CliError for bad
+ * input.
+ */
 export async function readObjects(
   flags: PictureFlags,
   live: ReadLive = liveObjects,

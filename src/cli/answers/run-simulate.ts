@@ -44,7 +44,10 @@ export interface SimulateFlags extends PictureFlags {
   readonly output: AnswerFormat;
 }
 
-/** Returns the exit code. 0: every pod has a place at the end; 2: some have none. Throws CliError for bad input. */
+/**
+ * Simulates and prints the answer. Returns the exit code. 0: every pod has a place at the end; 2: some have none.
+ * Throws CliError for bad input.
+ */
 export async function runSimulate(
   flags: SimulateFlags,
   { out, err }: PlanStreams = STANDARD_STREAMS,

@@ -49,7 +49,8 @@ function scaled(found: readonly Found[], { workload, replicas }: ReplicaCount): 
   const { spec, ...rest } = own.object as Deployment;
   const { live: _, ...place } = own;
   const surplus = new Set(surplusPods(podsOf(found, workload), replicas));
-  // Not marked as read from the cluster: missing pods are created only for workloads from manifests.
+  // The changed object is not marked as read from the cluster, because missing pods are created only for workloads from
+  // manifests.
   const changed: Found = {
     ...place,
     object: { ...rest, spec: { ...spec, replicas } } as Deployment,

@@ -64,7 +64,10 @@ export interface Supposed {
   readonly zones: readonly string[];
   readonly consolidate: boolean;
   readonly horizonMs: number;
-  /** Nodes are assumed to be unhealthy, so the loop runs. Without --consolidate it does node repair only. */
+  /**
+   * Whether nodes are assumed to be unhealthy. Then the disruption loop runs; without --consolidate it does node repair
+   * only.
+   */
   readonly repairs: boolean;
 }
 

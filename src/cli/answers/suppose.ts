@@ -20,7 +20,10 @@ export interface PictureMakers {
   readonly ofManifests: (manifests: Manifests) => Promise<ReadPicture>;
 }
 
-/** Returns `before` itself if nothing is changed. Throws CliError for objects that the API server would refuse. */
+/**
+ * The picture of the cluster with the assumed changes. Returns `before` itself if nothing is changed. Throws CliError
+ * for objects that the API server would refuse.
+ */
 export async function supposedPicture(
   before: ReadPicture,
   { pools, added, scales }: SupposedObjects,

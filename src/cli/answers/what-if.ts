@@ -21,7 +21,7 @@ import type { ReadPicture } from "./read-picture.ts";
 import { unknown } from "./unknown.ts";
 
 const POOL_KINDS = ["NodePool", "Provisioner"];
-/** They often stand in one file with their NodePool. */
+/** Kinds of node classes, which are often in one file with their NodePool. */
 const CLASS_KINDS = ["EC2NodeClass", "AWSNodeTemplate", "KWOKNodeClass"];
 
 /** The NodePools of the files of `--nodepool-file`, and a note for each node class among them. Throws CliError for other kinds. */

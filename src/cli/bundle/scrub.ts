@@ -22,7 +22,10 @@ const LOOKS =
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** Fields of a container with the program, its arguments and its environment. */
 const RUNS: ReadonlySet<string> = new Set(["env", "envFrom", "args", "command", "lifecycle"]);
-/** Karpenter's own pods keep these fields without `envFrom`, because they show its settings. */
+/**
+ * The label that marks Karpenter's own pods. They keep the fields in RUNS except `envFrom`, because these show
+ * Karpenter's settings.
+ */
 const OWN_LABEL = "app.kubernetes.io/name";
 /** Variables whose values are kept: settings, and a few others that say how the program runs. */
 const KNOWN_VARIABLES: ReadonlySet<string> = new Set([
@@ -32,7 +35,7 @@ const KNOWN_VARIABLES: ReadonlySet<string> = new Set([
 ]);
 /** Domains of annotations that Kubernetes and Karpenter act on. Other annotations of a pod belong to its workload. */
 const KNOWN_ANNOTATIONS = /(^|\.)(kubernetes\.io|k8s\.io|karpenter\.sh|k8s\.aws)\//;
-/** Annotations hold objects as texts, of at most this depth. */
+/** Maximum depth of an object that an annotation holds as JSON. */
 const MOST_NESTED = 50;
 
 /** The object without secrets and without managedFields. */

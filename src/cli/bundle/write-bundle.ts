@@ -5,7 +5,7 @@ import { CliError } from "../program/cli-error.ts";
 import { fileProblem } from "../program/file-problem.ts";
 import type { BundleFile } from "./collect.ts";
 
-/** Throws CliError if the folder cannot be created or written. */
+/** Writes the files. Throws CliError if the folder cannot be created or written. */
 export function writeBundle(out: string, files: readonly BundleFile[]): void {
   try {
     for (const { path, text } of files) {

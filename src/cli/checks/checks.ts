@@ -37,7 +37,7 @@ const WORDS: Readonly<Record<CheckState, string>> = {
   unknown: "unknown",
 };
 
-/** 0 if nothing is to be done, otherwise 2. */
+/** The exit code: 0 if nothing is to be done, otherwise 2. */
 export function exitCodeOf(checks: readonly CheckedItem[]): 0 | 2 {
   return checks.some(({ state }) => state === "todo" || state === "drift") ? 2 : 0;
 }

@@ -66,7 +66,10 @@ function podLine(edits: readonly PodEdit[], pod: Pod, { liveWorkloads }: Objects
     : { lines: [line, ...deletionLine(pod, stored)] };
 }
 
-/** A StatefulSet waits for its pending pod before it replaces pods, unless it makes them all at once. */
+/**
+ * The command that deletes the pod of a StatefulSet after the fix. A StatefulSet waits for its pending pod before it
+ * replaces pods, unless it is Parallel. Empty for other workloads.
+ */
 function deletionLine({ metadata: { namespace, name } }: Pod, { kind, spec }: Stored): string[] {
   if (kind !== "StatefulSet" || spec["podManagementPolicy"] === "Parallel") return [];
   return [`kubectl delete pod -n ${quoted(namespace ?? "default")} ${quoted(name)}`];
@@ -78,7 +81,7 @@ function workloadOf(pod: Pod): { readonly kind: string; readonly name: string } 
   return name === undefined ? controllerOf(pod) : { kind: "Deployment", name };
 }
 
-/** Also raises the limit, if the API server would refuse the new request otherwise. */
+/** The pod after the edit. Also sets the limit to the new request, if the API server demands that both are equal. */
 function withPodEdit(pod: Pod, edit: PodEdit): Pod {
   const after = editedPod(pod, edit);
   if (edit.change !== "request" || !mayNotBeOvercommitted(edit.resource)) return after;
@@ -98,7 +101,7 @@ function withPodEdit(pod: Pod, edit: PodEdit): Pod {
   return { ...after, spec: { ...after.spec, [list]: containers } };
 }
 
-/** Edits the fields of the stored generation, whose names differ between generations. */
+/** The stored pool after the edit, with the field names of its API version. */
 function withPoolEdit(stored: Stored, edit: PoolEdit): Stored {
   const pool = toPool(stored as never);
   const isFlat = pool.generation === "alpha";

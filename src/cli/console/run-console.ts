@@ -20,7 +20,7 @@ export interface ConsoleFlags {
   readonly port: number;
 }
 
-/** Throws CliError if there is no cluster or the port is in use. */
+/** Serves the console until Ctrl-C. Throws CliError if there is no cluster or the port is in use. */
 export async function runConsole({ port }: ConsoleFlags): Promise<void> {
   const oldNode = nodeVersionNote(process.versions.node);
   if (oldNode !== undefined) toStderr(printedLines([oldNode]));
@@ -35,7 +35,8 @@ export async function runConsole({ port }: ConsoleFlags): Promise<void> {
     clock,
     random: new Random(randomInt(2 ** 31)),
     log,
-    // Read from the server each time, because a simulated cluster's clock may be faster than this machine's.
+    // The time is read from the server each time, because a simulated cluster's clock may be faster than this
+    // machine's.
     nowMs: async () => (await timeOf(client)) ?? clock.now(),
     notes: warnings,
   });

@@ -41,7 +41,10 @@ interface Draft {
   readonly manifests: Manifests;
 }
 
-/** Returns `before` itself if nothing is changed. Throws CliError for objects that the API server would refuse. */
+/**
+ * The picture of the scene with the assumed changes. Returns `before` itself if nothing is changed. Throws CliError for
+ * objects that the API server would refuse.
+ */
 export async function supposedPicture(
   before: ReadPicture,
   { pools, scales }: OtherObjects,

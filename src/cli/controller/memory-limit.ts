@@ -17,7 +17,8 @@ interface Process {
 }
 
 /**
- * `bytes` is the container's limit, at least 128 MiB; -1 leaves it to Node. Returns only if nothing must change.
+ * Replaces the process with one that has the heap limit. `bytes`: the container's limit, at least 128 MiB; -1 leaves
+ * the limit to Node. Returns only if nothing must change.
  */
 export function keepMemoryLimit(bytes: number, of: Process = process as unknown as Process): void {
   const args = limitedArguments(bytes, of);

@@ -46,7 +46,7 @@ function checkImages(
   );
   const users = pools.filter(({ spec }) => spec?.template?.spec?.nodeClassRef?.name === name);
   const missing = ARCHITECTURES.filter((arch) => !served.includes(arch));
-  // Pools whose every architecture lacks an image, so they can launch nothing.
+  // Pools for which no allowed architecture has an image, so they can launch nothing.
   const idle = users.filter(
     ({ spec }) => !served.some((arch) => allows(spec.template.spec.requirements ?? [], arch)),
   );

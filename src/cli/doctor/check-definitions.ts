@@ -23,7 +23,10 @@ const NEEDED = {
 } as const;
 const UPGRADE = "upgrade karpenter-crd first, then the controller";
 
-/** `kinds`: the definitions of this version. */
+/**
+ * Checks that the needed definitions exist and have the fields of this version. `kinds`: the definitions of this
+ * version.
+ */
 export function checkDefinitions(
   { crds, unread, provider }: DoctorFacts,
   kinds: readonly KubeObject[],

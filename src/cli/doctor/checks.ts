@@ -23,7 +23,10 @@ const SKEW_LIMIT_MS = 5 * 60_000;
 const SKEW_SEEN_MS = 5_000;
 /** Limits whose used share is at least this are reported. */
 const FULL_SHARE = 0.9;
-/** A node usually starts within minutes and drains within an hour. */
+/**
+ * Times after which the start or the drain of a node counts as slow. A node usually starts within minutes and drains
+ * within an hour.
+ */
 const SLOW_START_MS = 15 * 60_000;
 const SLOW_END_MS = 60 * 60_000;
 

@@ -72,7 +72,7 @@ export interface DoctorFacts {
   readonly isNamespaceMissing: boolean;
   /** The account whose rights were checked. */
   readonly account: string;
-  /** The ServiceAccount does not exist, so its rights were not checked. */
+  /** Whether the ServiceAccount does not exist. Then its rights were not checked. */
   readonly isAccountMissing: boolean;
   readonly rights: readonly AskedRight[];
   readonly crds: readonly Crd[];

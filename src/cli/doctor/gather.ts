@@ -238,7 +238,7 @@ async function askRights(
   return answers;
 }
 
-/** The names that the Deployments' settings give to the ConfigMap of this usual name. */
+/** The names that the settings of the Deployments give to a ConfigMap. `name`: its usual name. */
 function configMapNames(
   name: string | undefined,
   deployments: readonly Deployment[],

@@ -57,7 +57,7 @@ export function roomOfSubnets(
   };
 }
 
-/** An answer that the object does not exist also shows that the service answers. */
+/** Makes the call. It also succeeds if the service answers that the object does not exist. */
 async function answers(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();

@@ -38,7 +38,7 @@ export interface GroupCost {
   readonly notes: readonly string[];
 }
 
-/** `found` are all objects of the cluster, `drafts` the objects that would be applied. */
+/** Compares the costs. `found`: all objects of the cluster. `drafts`: the objects that would be applied. */
 export async function groupCost(
   found: readonly Found[],
   groups: readonly NodeGroup[],

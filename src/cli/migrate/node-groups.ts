@@ -20,7 +20,10 @@ const TYPE_LABEL = "node.kubernetes.io/instance-type";
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const ARCH_LABEL = "kubernetes.io/arch";
 const TEMPLATE = "k8s.io/cluster-autoscaler/node-template/";
-/** Cluster Autoscaler ignores any other form. upstream: cloudprovider/aws/aws_manager.go (extractTaintsFromAsg) */
+/**
+ * The form of a taint in a tag. Cluster Autoscaler ignores any other form. upstream: cloudprovider/aws/aws_manager.go
+ * (extractTaintsFromAsg)
+ */
 const TAINT_TAG = /^(.*):(NoSchedule|NoExecute|PreferNoSchedule)$/;
 /** Domains of labels that the cloud, Kubernetes or its agents set, and not the node group. */
 const FOREIGN =

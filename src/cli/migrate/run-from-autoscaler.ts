@@ -34,7 +34,7 @@ export interface FromAutoscalerFlags {
   readonly region?: string;
 }
 
-/** Throws CliError for bad input, or if there is no node group. */
+/** Prints the drafted NodePools and compares the costs. Throws CliError for bad input, or if there is no node group. */
 export async function runFromAutoscaler(
   flags: FromAutoscalerFlags,
   out: (text: Printed) => void = toStdout,

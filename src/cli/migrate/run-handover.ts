@@ -19,7 +19,10 @@ export interface HandoverFlags {
   readonly force?: true;
 }
 
-/** Throws CliError with exit code 2 if something must be done first or the handover is stuck, 1 for bad input. */
+/**
+ * Runs the checks and the handover. Throws CliError with exit code 2 if something must be done first or the handover is
+ * stuck, 1 for bad input.
+ */
 export async function runHandover(flags: HandoverFlags): Promise<void> {
   const timeoutMs = parseDuration(flags.timeout) ?? 0;
   if (timeoutMs <= 0)

@@ -4,7 +4,7 @@
 import { isObject } from "../../base/json.ts";
 import type { ValueSchema } from "./facts.ts";
 
-/** Paths such as `spec.template.spec.flavour`, in the order of the object. */
+/** Paths of fields that the schema does not have, such as `spec.template.spec.flavour`, in the order of the object. */
 export function unknownFields(
   value: unknown,
   schema: ValueSchema | undefined,

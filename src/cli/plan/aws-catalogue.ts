@@ -46,7 +46,7 @@ const PRICE_NOTE =
 const DEFAULT_REGION = "us-east-1";
 const ANY_REGION = `region: ${DEFAULT_REGION}, for nothing in the input names a zone of AWS (see --region)`;
 
-/** What planning needs from a cloud. */
+/** The facts about a cloud that planning needs. */
 export interface Cloud {
   readonly wellKnownLabels: readonly string[];
   /** Kinds of node class that nodes are launched for. Absent: all. */

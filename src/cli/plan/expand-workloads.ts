@@ -356,7 +356,7 @@ function refuseRuntimeClass(
   );
 }
 
-/** A pod that has a priority number was already admitted. */
+/** Throws CliError for a pod with an unknown priority class. A pod that has a priority number was already admitted. */
 function refuseUnknownPriority(
   source: KubeObject,
   path: string,
@@ -386,7 +386,7 @@ function withPriority(pod: Pod, { priorityClasses }: Manifests): Pod {
   return priority === undefined ? pod : { ...pod, spec: { ...pod.spec, priority } };
 }
 
-/** If there are several default classes, the one with the lowest value, as in admission. */
+/** The default priority class. Of several, it is the one with the lowest value, as in admission. */
 function defaultPriorityClass(classes: readonly PriorityClass[]): PriorityClass | undefined {
   return classes
     .filter(({ globalDefault }) => globalDefault === true)

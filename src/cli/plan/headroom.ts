@@ -93,8 +93,8 @@ interface QuotaInput {
 }
 
 /**
- * A quota of a live cluster has its used amounts in its status. For a quota in a file, the pods of the input are
- * counted.
+ * How many of the wanted pods the quotas allow. A quota of a live cluster has its used amounts in its status. For a
+ * quota in a file, the pods of the input are counted.
  */
 function withinQuotas(
   wanted: number,

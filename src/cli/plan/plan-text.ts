@@ -21,7 +21,10 @@ import { sentencesOf, sharedReason, withoutLists } from "./reason-words.ts";
 /** Maximum number of pods that are named in one line. The others are counted. */
 const NAMED = 4;
 
-/** Ends with a newline. `notes` are below the plan. Lines fit the screen, unless the output is wide. */
+/**
+ * The plan as text that ends with a newline. `notes` are below the plan. Lines fit the screen, unless the output is
+ * wide.
+ */
 export function planText(
   plan: Plan,
   notes: readonly string[],

@@ -57,7 +57,7 @@ export interface PlanFlags {
   /** Whether new pods get recommended requests. Default: the setting of the running Karpenter, otherwise no. */
   readonly readVpaRecommendations?: true;
   readonly lowerBound?: true;
-  /** False: do not look for fixes for pods without a place. */
+  /** Whether to look for fixes for pods without a place. */
   readonly fix: boolean;
 }
 
@@ -77,10 +77,10 @@ export const STANDARD_STREAMS: PlanStreams = {
   screen: stdoutScreen,
 };
 
-/** The exit codes. Bad input is 1 (CliError). */
 const CLAIMS_PLANNED =
   "pods with resource claims are planned, as the controller does with --ignore-dra-requests=false";
 const DEVICES_ASSUMED = `${CLAIMS_PLANNED} and the chart's settings.enableDRA: instance types of AWS have GPUs and EFA interfaces to claim`;
+/** The exit codes. Bad input is 1 (CliError). */
 const EXIT_CODES = { placed: 0, someLeft: 2, nothingToPlan: 3 } as const;
 
 /** Prints the plan and returns one of {@link EXIT_CODES}. Throws CliError for bad input. */

@@ -6,7 +6,7 @@ import {
 } from "../../operator/settings/scheduler-config.ts";
 import { CliError } from "../program/cli-error.ts";
 
-/** Parses it. Throws CliError that names file and field. */
+/** Parses the text of the file. Throws CliError that names file and field. */
 export function parseSchedulerConfig(
   path: string,
   text: string,

@@ -1,7 +1,10 @@
 /** Copies an object without one field, which is given by the path in an error message. */
 import { isObject } from "../../base/json.ts";
 
-/** `path` is like `spec.containers[0].tty`. Keys may contain dots. Undefined if the field does not exist. */
+/**
+ * A copy of `value` without the field at `path`, such as `spec.containers[0].tty`. Keys may contain dots. Undefined if
+ * the field does not exist.
+ */
 export function withoutField(value: unknown, path: string): unknown {
   if (Array.isArray(value)) {
     const [step = "", index = ""] = /^\[(\d+)\]/.exec(path) ?? [];

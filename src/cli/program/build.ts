@@ -14,7 +14,7 @@ function read(path: string): string | undefined {
 
 interface Manifest {
   readonly version?: string;
-  /** Written by `npm run bundle`, because the bundle runs without a checkout. */
+  /** The commit, written by `npm run bundle`, because the bundle runs without a checkout. */
   readonly commit?: string;
 }
 

@@ -19,7 +19,7 @@ export const COMPLETE = "__complete";
 /** The candidates for the last word of a command line. */
 export interface Completion {
   readonly candidates: readonly Candidate[];
-  /** A file name is possible, too. */
+  /** Whether a file name is possible, too. */
   readonly files: boolean;
 }
 
@@ -81,7 +81,7 @@ interface Line {
   readonly used: ReadonlySet<Option>;
   /** Number of the command's arguments so far. */
   readonly position: number;
-  /** After `--` there are only arguments. */
+  /** Whether only arguments may follow, because `--` came before. */
   readonly onlyArguments: boolean;
 }
 

@@ -3,7 +3,7 @@
  * fixes. https://github.com/nodejs/release#end-of-life-releases
  */
 
-/** Supported major versions, with their last day of fixes. */
+/** Major versions that the program supports after their end of life, with their last day of fixes. */
 const END_OF_LIFE: Readonly<Record<number, string>> = { 20: "2026-04-30" };
 
 /** The note for a version such as 20.19.0. Undefined if it is maintained. */

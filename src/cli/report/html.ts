@@ -52,7 +52,7 @@ function unplacedSection({ reasons, pods, nearest, fix }: ReportUnplaced): strin
   ].join("");
 }
 
-/** `of` is the title of the section's map. Empty if there is only one map. */
+/** The section of one NodePool. `of`: the title of the section's map. Empty if there is only one map. */
 function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool, of: string): string {
   const head = ["Instance type", "Capacity", "Zone", "$/hour", "CPU", "Memory", "Pods", "Which"];
   const areNamed = nodes.some((node) => node.name !== undefined);
@@ -81,7 +81,7 @@ function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool, o
 /** Columns with numbers, which are aligned to the right. */
 const NUMBERS = new Set([3, 4, 5, 6]);
 
-/** `first` is an additional first cell. Undefined if the table has no such column. */
+/** One table row. `first`: an additional first cell. Undefined if the table has no such column. */
 function row(tag: "td" | "th", cells: readonly string[], first: string | undefined): string {
   const all = cells.map((cell, at) => {
     const kind = NUMBERS.has(at) ? ' class="number"' : "";

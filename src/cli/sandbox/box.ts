@@ -54,7 +54,7 @@ export interface BoxOptions {
   readonly connectAws?: (sandbox: Sandbox) => Promise<AwsApi>;
   /** Karpenter's transport to the API server. Default: one with exactly the rights of its chart. */
   readonly connectKube?: (sandbox: Sandbox) => Transport;
-  /** Karpenter publishes its settings and prices, for `explain` and `simulate`. Default: false. */
+  /** Whether Karpenter publishes its settings and prices, for `explain` and `simulate`. Default: false. */
   readonly isAsked?: true;
   /** Receives Karpenter's traces. Default: they are not recorded. */
   readonly spans?: OperatorDeps["spans"];

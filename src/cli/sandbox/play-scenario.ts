@@ -27,7 +27,7 @@ export type StoryOptions = Pick<
   "seed" | "provider" | "clusterName" | "region" | "kubernetesVersion" | "setting" | "logLevel"
 >;
 
-/** Returns the exit code: 0 if every expectation held, otherwise 1. */
+/** Plays the scenario. Returns the exit code: 0 if every expectation held, otherwise 1. */
 export async function playScenario(
   flags: SandboxFlags & { readonly scenario: string },
 ): Promise<number> {

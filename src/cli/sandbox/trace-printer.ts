@@ -23,7 +23,7 @@ const BY_VERB: Readonly<Record<string, "yellow" | "red" | "green" | "cyan" | "di
   gone: "dim",
 };
 
-/** On a terminal, lines are cut to its width. In a file they are complete. */
+/** A function that prints each event. On a terminal, lines are cut to its width. In a file they are complete. */
 export function tracePrinter(output: "text" | "json"): Trace {
   if (output === "json") return (event) => toStdout(printedJson(jsonLine(event)));
   const { paint } = stdoutScreen();
@@ -49,7 +49,7 @@ function plain(text: string): string {
   return text;
 }
 
-/** The keys of a line never change: `time`, `actor`, `verb`, `object`, `what`, `why`. */
+/** The event as one line of JSON. Its keys never change: `time`, `actor`, `verb`, `object`, `what`, `why`. */
 function jsonLine({ atMs, actor, verb, object, what, why }: TraceEvent): string {
   return JSON.stringify({
     time: new Date(atMs).toISOString(),

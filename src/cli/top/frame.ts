@@ -169,7 +169,7 @@ interface Column {
   readonly head: string;
   readonly width: number;
   readonly isRight?: boolean;
-  /** The column takes all remaining room. */
+  /** Whether the column takes all remaining room. */
   readonly grows?: boolean;
   readonly of: (node: FleetNode, fleet: Fleet, canvas: Canvas) => string;
 }

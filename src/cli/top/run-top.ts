@@ -41,7 +41,10 @@ export interface TopFlags extends PictureFlags {
 /** Shortest time between two readings, because each one lists all pods and nodes. */
 const LEAST_INTERVAL_MS = 1_000;
 
-/** Throws CliError for bad input, or if the first reading fails. */
+/**
+ * Shows the fleet until the user quits, or prints it once. Throws CliError for bad input, or if the first reading
+ * fails.
+ */
 export async function runTop(
   flags: TopFlags,
   { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,

@@ -16,9 +16,9 @@ export interface View {
   readonly isTyping: boolean;
   /** Index of the selected node among the shown ones. */
   readonly selected: number;
-  /** True: the cluster is not read. */
+  /** Whether readings of the cluster are paused. */
   readonly isPaused: boolean;
-  /** The list of keys is shown instead of the nodes. */
+  /** Whether the list of keys is shown instead of the nodes. */
   readonly showsKeys?: true;
   /** The node whose explanation is shown. Absent: the list is shown. */
   readonly explained?: string;
@@ -107,7 +107,7 @@ function afterTyping(view: View, { name, text }: Key): View {
   return text !== undefined && text >= " " ? { ...view, filter: view.filter + text } : view;
 }
 
-/** Any key closes the list of keys; `q` quits. */
+/** The view after a key while the list of keys is shown. Any key closes the list; `q` quits. */
 function afterKeys(view: View, { name }: Key): View {
   if (name === "q") return { ...view, isOver: true };
   const { showsKeys: _, ...before } = view;

@@ -59,7 +59,7 @@ export type ExtraRoute = (
   headers: Readonly<Record<string, string>>,
 ) => { status: number; headers: Readonly<Record<string, string>>; body: unknown } | undefined;
 
-/** What an API server is made from. */
+/** The settings and parts of an API server. */
 export interface ApiServerOptions {
   readonly clock: Clock;
   readonly random: Random;

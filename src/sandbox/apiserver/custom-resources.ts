@@ -1,6 +1,6 @@
 /**
- * Serves CustomResourceDefinitions. Each change of one updates its status and the registry at once, so that a client
- * can use a kind right after creating it. A deleted definition stays until its objects are deleted;
+ * Serves CustomResourceDefinitions. Each change of a definition updates its status and the registry at once. So a
+ * client can use a kind right after creating its definition. A deleted definition stays until its objects are deleted;
  * `namespace-lifecycle.ts` deletes them.
  */
 import type { KubeObject } from "../../apis/meta.ts";

@@ -65,13 +65,13 @@ export interface InstanceEvent {
   readonly problem?: string;
 }
 
-/** What a simulated account is made from. */
+/** The options of a simulated account. */
 export interface SimulatedAwsOptions extends BaseOptions {
   /** Called for each change, in order and synchronously. It must not throw. */
   readonly onInstance: (event: InstanceEvent) => void;
   /** How long a call takes. Default 0: it answers immediately. */
   readonly latencyMs?: (action: string) => number;
-  /** Begin with the two machines of the unmanaged node group. Default true. */
+  /** Whether the account begins with the two machines of the unmanaged node group. Default true. */
   readonly nodeGroup?: boolean;
 }
 
@@ -125,7 +125,7 @@ export interface AwsControls {
   stopInstance(instanceId: string): void;
   /** Sends a rebalance recommendation for a spot instance. Nothing else happens to it. */
   recommendRebalance(instanceId: string): void;
-  /** AWS Health announces that the host of these instances will be retired. Nothing else happens. */
+  /** Sends AWS Health's announcement that the host of these instances will be retired. Nothing else happens. */
   scheduleRetirement(...instanceIds: readonly string[]): void;
   /** Sends any event to the event bus, as AWS services do. */
   putEvent(event: ServiceEvent): void;
@@ -147,7 +147,7 @@ export interface SimulatedAws {
   knows(service: string, action: string): boolean;
 }
 
-/** Answers immediately, or with a promise for calls that wait (long polling). */
+/** A function that answers a call immediately, or with a promise if the call waits (long polling). */
 type Handler = (input: never, signal?: AbortSignal) => unknown;
 type Handlers = Readonly<Record<string, Readonly<Record<string, Handler>>>>;
 

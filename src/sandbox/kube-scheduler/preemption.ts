@@ -40,7 +40,10 @@ export type Preemption =
   /** `message`: the end of the message on the pod. `waits`: victims of an earlier preemption are still ending. */
   | { readonly kind: "none"; readonly message: string; readonly waits?: true };
 
-/** `result`: the result of {@link feasibleNodes}, without a node. The snapshot is unchanged afterwards. */
+/**
+ * Whether and where preemption makes room for the pod. `result`: the result of {@link feasibleNodes}, without a node.
+ * The snapshot is unchanged afterwards.
+ */
 export function findPreemption(pod: PodInfo, result: Feasible, snapshot: Snapshot): Preemption {
   if (result.message !== undefined) return { kind: "none", message: "not found" };
   const ineligible = whyIneligible(pod, result, snapshot);
@@ -179,7 +182,7 @@ function byImportance(a: PodInfo, b: PodInfo): number {
   return b.priority - a.priority || startMs(a) - startMs(b) || (a.key < b.key ? -1 : 1);
 }
 
-/** A pod that has not started counts as started last. */
+/** When the pod started. A pod that has not started counts as started last. */
 function startMs({ pod }: PodInfo): number {
   return fromRfc3339(pod.status?.startTime) ?? Number.MAX_SAFE_INTEGER;
 }

@@ -16,7 +16,9 @@ const MAX_UNSCHEDULABLE_MS = 300_000;
 /** A pod in the queue. */
 export interface Waiting {
   readonly pod: PodInfo;
-  /** When it was last queued: as a new pod, or after an attempt. Pods of equal priority are ordered by this. */
+  /**
+   * When the pod was last queued: as a new pod, or after an attempt. Pods of equal priority are ordered by this time.
+   */
   readonly queuedAtMs: number;
   /**
    * Number of failed attempts of all pods at `queuedAtMs`. It orders pods that were queued in the same
@@ -25,7 +27,7 @@ export interface Waiting {
   readonly turn: number;
   readonly attempts: number;
   readonly rejectedBy: ReadonlySet<FilterName>;
-  /** When it was last tried; 0 before the first attempt. */
+  /** When the pod was last tried; 0 before the first attempt. */
   readonly triedAtMs: number;
 }
 

@@ -23,7 +23,7 @@ export interface DraPool {
 
 export interface DraConfig extends KubeObject {
   readonly spec: { readonly driver: string; readonly pools: readonly DraPool[] };
-  /** Never written, neither by the sandbox nor by upstream's driver. */
+  /** The status. Neither the sandbox nor upstream's driver writes it. */
   readonly status?: {
     readonly conditions?: readonly Condition[];
     readonly nodeCount?: number;

@@ -1,6 +1,6 @@
 /**
- * The label of nodes and pods that are to stay unhealthy. Upstream's stages for kwok (hack/kwok/stages of core) have
- * the same one. The kubelet of such a node leaves the conditions that somebody wrote. Such a pod runs and is never
+ * The label of nodes and pods that stay unhealthy, as in upstream's stages for kwok (hack/kwok/stages of core). The
+ * kubelet of a node with the label leaves the conditions that somebody wrote. A pod with the label runs and is never
  * ready.
  */
 import type { KubeObject } from "../../apis/meta.ts";

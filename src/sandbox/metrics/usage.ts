@@ -32,7 +32,7 @@ export interface OddAnnotation {
   readonly wanted: string;
 }
 
-/** The objects whose annotations set the usage of a pod: the pod, its owner, and the owner of that. */
+/** The objects whose annotations set the usage of a pod: the pod, its owner, and the owner of its owner. */
 export type UsageSteering = readonly Pick<KubeObject, "metadata">[];
 
 /** A load on a workload, and the number of pods that share it. */

@@ -53,7 +53,7 @@ export async function runScenario(scenario: Scenario, deps: ScenarioDeps): Promi
   return { kept, broken: [] };
 }
 
-/** Ends the story, because the API server refused a step. */
+/** Ends the scenario, because the API server refused a step. */
 function refused(error: unknown): ScenarioResult {
   if (!(error instanceof KubeError)) throw error;
   return { kept: 0, broken: [`refused: ${error.body?.message ?? error.message}`] };

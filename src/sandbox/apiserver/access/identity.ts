@@ -91,7 +91,7 @@ function endOf({ clock, store }: Engine, claims: Claims): string | undefined {
     ["serviceaccounts", namespace, serviceaccount],
     ["secrets", namespace, secret],
     ["pods", namespace, pod],
-    // If the token belongs to a pod, the pod's node is only recorded in it and may be deleted.
+    // A pod's token only records the pod's node, so the node may be deleted.
     ["nodes", undefined, pod === undefined ? node : undefined],
   ];
   for (const [storageKey, where, reference] of bound) {

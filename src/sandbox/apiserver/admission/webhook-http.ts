@@ -73,7 +73,7 @@ async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** An answer arrived, but it cannot be used. */
+/** The error that an answer arrived but cannot be used. */
 class Refused extends Error {
   override readonly name = "Refused";
 }

@@ -43,7 +43,7 @@ interface Place {
 interface Judgement {
   readonly errors: FieldError[];
   readonly budget: Budget;
-  /** The budget is spent: no further rule runs. */
+  /** Whether the budget is spent. Then no further rule runs. */
   isOver: boolean;
 }
 

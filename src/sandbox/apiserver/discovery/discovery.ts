@@ -124,7 +124,10 @@ function fromDefinition(registry: Registry, definition: ResourceDefinition): Ser
   };
 }
 
-/** Undefined for what is computed when it is asked for, and where the stored version is not served. */
+/**
+ * Group, version and kind in which objects are stored. Undefined: the objects are computed on request, or the stored
+ * version is not served.
+ */
 function storedAs(registry: Registry, definition: ResourceDefinition): string | undefined {
   const { group, plural, kind, storageKey, storageVersion, verbs } = definition;
   if (!verbs.includes("watch") || registry.find(group, storageVersion, plural) === undefined)

@@ -11,7 +11,7 @@ export interface Identity {
   readonly caPem: string;
   readonly certificatePem: string;
   readonly keyPem: string;
-  /** The bearer is a member of `system:masters`. */
+  /** The administrator's token. Its bearer is a member of `system:masters`. */
   readonly token: string;
 }
 

@@ -5,7 +5,7 @@
 import { asText, isObject } from "../../../base/json.ts";
 import { writeYaml } from "../../../readers/write-yaml.ts";
 
-/** What a kubeconfig is made from. */
+/** The address and the credentials in a kubeconfig. */
 export interface KubeconfigInput {
   readonly url: string;
   readonly caPem: string;

@@ -35,7 +35,7 @@ export interface DeleteOptions {
   readonly propagationPolicy?: string | undefined;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
   readonly dryRun?: boolean | undefined;
-  /** The delete is part of an eviction, which admission has already checked. */
+  /** Whether the delete is part of an eviction, which admission has already checked. */
   readonly isEviction?: boolean;
 }
 

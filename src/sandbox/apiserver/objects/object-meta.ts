@@ -330,7 +330,10 @@ const COUNTED_METADATA: Readonly<Record<string, "annotations" | "labels">> = {
   EndpointSlice: "labels",
 };
 
-/** The generation grows when anything but metadata and status changed. */
+/**
+ * The object, with a raised generation if a part that counts as the spec changed. These are all fields but the status
+ * and most metadata.
+ */
 export function withGeneration(
   definition: ResourceDefinition,
   next: KubeObject,

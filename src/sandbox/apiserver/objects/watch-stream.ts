@@ -1,7 +1,7 @@
 /**
  * watch: sends the writes to one resource from a version on, as a stream of frames. Writes are filtered when they
  * happen and encoded when the reader reads. If the store's history drops a write that a slow reader has not read, that
- * reader's watch ends. So it keeps no old objects in memory.
+ * reader's watch ends. So slow readers keep no old objects in memory.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";

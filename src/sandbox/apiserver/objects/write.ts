@@ -61,7 +61,7 @@ export interface Change {
   readonly door?: Door;
   /** The part of the object that admission sees, if it does not see the whole object. */
   readonly shown?: Shown;
-  /** The body was made by the server, so unknown fields are not reported. */
+  /** Whether the server made the body. Then unknown fields are not reported. */
   readonly internal?: boolean;
 }
 
@@ -118,7 +118,7 @@ export async function create(
   return fromStorage(engine, definition, engine.store.put(definition.storageKey, stored));
 }
 
-/** Built-in kinds that an update makes where there is no object yet. upstream: pkg/registry, AllowCreateOnUpdate */
+/** Built-in kinds whose objects an update creates if they do not exist. upstream: pkg/registry, AllowCreateOnUpdate */
 const MADE_BY_UPDATE: ReadonlySet<string> = new Set([
   ..."/Endpoints /Event /LimitRange /Service coordination.k8s.io/Lease".split(" "),
   ..."node.k8s.io/RuntimeClass rbac.authorization.k8s.io/ClusterRole".split(" "),

@@ -7,7 +7,7 @@ import { canonicalJson, isObject } from "../../../base/json.ts";
 
 /** A set of paths into an object, as managedFields records them. */
 export interface FieldSet {
-  /** The path that ends here belongs to the set. */
+  /** Whether the path that ends at this node belongs to the set. */
   readonly isMember: boolean;
   readonly children: ReadonlyMap<string, FieldSet>;
 }
@@ -16,7 +16,7 @@ const NO_CHILDREN: ReadonlyMap<string, FieldSet> = new Map();
 
 /** The empty set. */
 export const EMPTY: FieldSet = { isMember: false, children: NO_CHILDREN };
-/** The set with one path, which ends here. */
+/** The set whose only path ends at its root. */
 export const LEAF: FieldSet = { isMember: true, children: NO_CHILDREN };
 
 /** True if no path is in the set. */

@@ -18,7 +18,7 @@ export interface Field {
   /** A scalar or the name of a message. */
   readonly type: string;
   readonly shape: "one" | "list" | "map";
-  /** In JSON, the fields of this message are part of the surrounding object. */
+  /** Whether in JSON the fields of this message are part of the surrounding object. */
   readonly isInline: boolean;
 }
 

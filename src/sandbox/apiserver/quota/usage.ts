@@ -105,7 +105,10 @@ function usageOfPod(pod: Pod, nowMs: number): Amounts {
   return result;
 }
 
-/** Upstream adds the grace period to `deletionTimestamp`, although that time already includes it. */
+/**
+ * Whether the pod's grace period is long over. Upstream adds the grace period to `deletionTimestamp`, although that
+ * time already includes it.
+ */
 function isOverdue({ metadata }: Pod, nowMs: number): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds: graceS } = metadata;
   const endsMs = deletionTimestamp === undefined ? undefined : fromRfc3339(deletionTimestamp);

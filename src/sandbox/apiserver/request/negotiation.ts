@@ -22,7 +22,7 @@ export interface Negotiated {
 
 /** The forms that are possible for the resource and the verb. */
 export interface Offer {
-  /** Objects of custom kinds cannot be protobuf; their metadata can. */
+  /** Whether the kind is custom. Objects of custom kinds cannot be protobuf; their metadata can. */
   readonly isCustom: boolean;
   readonly shape: "one" | "many" | "stream";
 }

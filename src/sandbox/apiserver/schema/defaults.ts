@@ -8,7 +8,10 @@ import type { Schema } from "./schema.ts";
 
 const hasDefaults = new WeakMap<Schema, boolean>();
 
-/** Returns `value` itself if no default was needed. The input is never changed. */
+/**
+ * The value with the defaults of the schema. Returns `value` itself if no default was needed. The input is never
+ * changed.
+ */
 export function applySchemaDefaults(schema: Schema, value: unknown): unknown {
   if (!mayDefault(schema)) return value;
   if (Array.isArray(value)) {

@@ -6,7 +6,7 @@
 import { canonicalJson } from "../../../base/json.ts";
 import type { FieldError } from "./schema.ts";
 
-/** The value has the right type, but is not valid. */
+/** The error for a value of the right type that is not valid. */
 export function invalid(field: string, value: unknown, detail: string): FieldError {
   return {
     field,
@@ -20,7 +20,7 @@ export function typeInvalid(field: string, value: unknown, detail: string): Fiel
   return { ...invalid(field, value, detail), reason: "FieldValueTypeInvalid" };
 }
 
-/** The field must be set. upstream: apimachinery/pkg/util/validation/field. */
+/** The error for a missing field that must be set. upstream: apimachinery/pkg/util/validation/field. */
 export function required(field: string, detail = ""): FieldError {
   return {
     field,
@@ -29,14 +29,14 @@ export function required(field: string, detail = ""): FieldError {
   };
 }
 
-/** The field must not be set here. */
+/** The error for a field that must not be set here. */
 export function forbidden(field: string, detail: string): FieldError {
   return { field, reason: "FieldValueForbidden", message: `Forbidden: ${detail}` };
 }
 
 /**
- * The value is not one of `supported`, which the text shows in the given order. Kubernetes sorts most of its
- * lists.
+ * The error for a value that is not one of `supported`. The text shows these in the given order. Kubernetes sorts most
+ * of its lists.
  */
 export function notSupported(
   field: string,
@@ -56,7 +56,7 @@ export function notFound(field: string, value: unknown): FieldError {
   return { field, reason: "FieldValueNotFound", message: `Not found: ${show(value)}` };
 }
 
-/** The value is in the list twice. */
+/** The error for a value that is in the list twice. */
 export function duplicate(field: string, value: unknown): FieldError {
   return {
     field,
@@ -65,7 +65,7 @@ export function duplicate(field: string, value: unknown): FieldError {
   };
 }
 
-/** The text has more bytes than allowed. */
+/** The error for a text that has more bytes than allowed. */
 export function tooLong(field: string, maxBytes: number): FieldError {
   return {
     field,
@@ -74,7 +74,7 @@ export function tooLong(field: string, maxBytes: number): FieldError {
   };
 }
 
-/** The list has more items than allowed. */
+/** The error for a list that has more items than allowed. */
 export function tooMany(field: string, actual: number, max: number): FieldError {
   return {
     field,

@@ -1,7 +1,7 @@
 /**
- * pods/binding and bindings: the only write of the scheduler. A pod is bound once. A second binding is a conflict, and
- * so is one of a pod that is being deleted or has scheduling gates.
- * upstream: kubernetes pkg/registry/core/pod/storage/storage.go (assignPod)
+ * pods/binding and bindings: the write by which a scheduler places a pod on a node. A pod is bound once. A second
+ * binding is a conflict, and so is a binding of a pod that is being deleted or has scheduling gates. upstream:
+ * kubernetes pkg/registry/core/pod/storage/storage.go (assignPod)
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
@@ -14,7 +14,10 @@ import type { ResourcePath } from "../request/routing.ts";
 import { ApiError, badRequest, conflict, methodNotAllowed, notFound } from "../request/status.ts";
 import { postedBody } from "./posted-body.ts";
 
-/** Bindings also have a collection, older than pods/binding. Objects are posted to it but never stored. */
+/**
+ * Whether the path is the collection of Bindings, which is older than pods/binding. Objects are posted to it but never
+ * stored.
+ */
 export function isBindings(path: ResourcePath | undefined): path is ResourcePath {
   return path?.group === "" && path.version === "v1" && path.plural === "bindings";
 }

@@ -49,7 +49,10 @@ export function checkPolicy(policy: PolicyDocument): PolicyDocument {
   return policy;
 }
 
-/** A Deny wins over an Allow. Unlike in AWS, a call that no Allow statement is about is allowed. */
+/**
+ * Whether the policy allows the request. A Deny wins over an Allow. Unlike in AWS, a call that no Allow statement is
+ * about is allowed.
+ */
 export function isAllowed(policy: PolicyDocument | undefined, request: PolicyRequest): boolean {
   const speaking = (policy?.Statement ?? []).filter(
     ({ Action, Resource }) =>

@@ -45,7 +45,7 @@ export interface SubnetRecord {
   readonly isPublic: boolean;
   /** Used addresses, as offsets from the first one. EC2 reserves the first four and the last one. */
   readonly used: Set<number>;
-  /** A fixed number of free addresses, for tests. Launches reduce it. */
+  /** The number of free addresses, if a test has set it. Launches reduce it. Undefined: the addresses are counted. */
   freeOverride: number | undefined;
   nextOffset: number;
 }

@@ -157,7 +157,10 @@ function podLimit(image: ImageRecord, facts: TypeFacts, settings: BootSettings):
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
 
-/** The volume with the pods' storage: the second volume of Bottlerocket, the root volume of all others. */
+/**
+ * The size in bytes of the volume with the pods' storage: the second volume of Bottlerocket, the root volume of all
+ * others.
+ */
 function rootBytes(record: InstanceRecord, image: ImageRecord): number {
   const devices = mappedDevices(image.blockDevices, record.data.BlockDeviceMappings);
   const name = image.family === "Bottlerocket" ? "/dev/xvdb" : image.image.RootDeviceName;

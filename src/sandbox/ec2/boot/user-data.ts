@@ -42,7 +42,7 @@ export interface BootSettings {
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly systemReserved: Readonly<Record<string, string>>;
   readonly evictionHard: Readonly<Record<string, string>>;
-  /** The storage of pods is on the local disks, joined as RAID 0. */
+  /** Whether the storage of pods is on the local disks, joined as RAID 0. */
   readonly raid0?: boolean;
 }
 
@@ -377,7 +377,10 @@ function textsOf(value: unknown): Record<string, string> {
 
 // --- Bottlerocket ------------------------------------------------------------------------------
 
-/** `apiclient ephemeral-storage bind` moves the pods' storage to the disks that `init` striped. */
+/**
+ * Whether the commands include `apiclient ephemeral-storage bind`, which moves the pods' storage to the disks that
+ * `init` striped.
+ */
 function bindsLocalDisks(bootstrapCommands: unknown): boolean {
   return Object.values(fieldsOf(bootstrapCommands)).some((one) => {
     const { commands } = fieldsOf(one);

@@ -178,7 +178,7 @@ export interface LaunchOrder {
   readonly profileName: string | undefined;
   readonly fleetId: string | undefined;
   readonly capacityReservationId?: string | undefined;
-  /** The instance is running at once, because it was there before the simulation began. */
+  /** Whether the instance is running at once, because it was there before the simulation began. */
   readonly alreadyRunning?: boolean;
   readonly instanceTags: readonly Tag[];
   readonly volumeTags: readonly Tag[];

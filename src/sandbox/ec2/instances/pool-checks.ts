@@ -174,7 +174,7 @@ export function noCapacity(
       };
 }
 
-/** The subnet has no free address. */
+/** The error for a subnet without a free address. */
 export function noAddress(subnet: SubnetRecord): Refusal {
   return {
     code: "InsufficientFreeAddressesInSubnet",
@@ -182,7 +182,10 @@ export function noAddress(subnet: SubnetRecord): Refusal {
   };
 }
 
-/** A spread placement group allows seven instances in a zone. */
+/**
+ * The error for a spread placement group that has seven instances in the zone, which is the limit. Undefined: there is
+ * room.
+ */
 export function spreadRefusal(
   state: AwsState,
   { Placement }: LaunchTemplateData,

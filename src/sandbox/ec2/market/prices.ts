@@ -56,7 +56,7 @@ export function spotPool(state: AwsState, type: string, zone: string): SpotPool 
   return factor === 1 ? pool : { ...pool, priceMicroUsd: quoted(pool.priceMicroUsd * factor) };
 }
 
-/** EC2 quotes spot prices in ten-thousandths of a dollar. */
+/** The price rounded to ten-thousandths of a dollar, in which EC2 quotes spot prices. */
 function quoted(microUsd: number): number {
   return Math.max(100, Math.round(microUsd / 100) * 100);
 }

@@ -1,6 +1,6 @@
 /**
- * Capacity reservations, placement groups and instance status: the calls that describe them. Controls create
- * them, and launches use up reservations.
+ * Capacity reservations, placement groups and instance status: the calls that describe them. Tests and scenarios create
+ * them through the functions at the end of this file. Launches use up reservations.
  */
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { Ec2Api } from "../../../providers/aws/api/ec2.ts";

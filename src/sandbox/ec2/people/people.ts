@@ -176,7 +176,7 @@ interface EventEntry {
   readonly Resources?: readonly string[];
 }
 
-/** Sources that begin with `aws.` are reserved for AWS. */
+/** Puts events on the event bus. Sources that begin with `aws.` are reserved for AWS. */
 function put(state: AwsState, entries: readonly EventEntry[]): object {
   const results = entries.map(({ Source = "", DetailType = "", Detail = "{}", Resources = [] }) => {
     if (Source.startsWith("aws."))

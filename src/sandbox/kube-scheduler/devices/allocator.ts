@@ -21,7 +21,9 @@ export interface ChosenDevice extends OfferedDevice {
   readonly request: string;
   readonly isAdmin: boolean;
   readonly tolerations: readonly DeviceToleration[];
-  /** Set for a device that several claims can share. */
+  /**
+   * The amounts that the request takes of a device that several claims can share. Undefined: the whole device is taken.
+   */
   readonly consumed: Amounts | undefined;
   readonly deviceClass: DeviceClass;
 }
@@ -310,7 +312,10 @@ class Search {
   }
 }
 
-/** Taints with effect `None` are only informative. upstream: resourceclaim.ToleratesTaint */
+/**
+ * Whether the device has only tolerated taints. Taints with effect `None` are only informative. upstream:
+ * resourceclaim.ToleratesTaint
+ */
 function toleratesAll(
   { device }: OfferedDevice,
   tolerations: readonly DeviceToleration[],

@@ -98,7 +98,7 @@ export function matchesAnyTerm(
   return terms.some((term) => !isEmptyTerm(term) && matchesNodeSelectorTerm(term, labels, fields));
 }
 
-/** An empty term matches no node. */
+/** Whether the term is empty. An empty term matches no node. */
 export function isEmptyTerm(term: NodeSelectorTerm): boolean {
   return (term.matchExpressions ?? []).length === 0 && (term.matchFields ?? []).length === 0;
 }

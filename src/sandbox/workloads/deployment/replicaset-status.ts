@@ -10,7 +10,10 @@ import type { Condition } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { answerOf, isAvailable, REPLICA_FAILURE } from "../controls.ts";
 
-/** `failure`: why pods could not be created or deleted. Undefined: they could. */
+/**
+ * The status of a ReplicaSet with these active pods. `failure`: why pods could not be created or deleted. Undefined:
+ * they could.
+ */
 export function statusOf(
   set: ReplicaSet,
   active: readonly Pod[],

@@ -15,7 +15,7 @@ import { boundTo, isFor, withClaim } from "./volume-shapes.ts";
 
 export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
 
-/** What these writes need. */
+/** The dependencies of these writes. */
 export interface VolumeDoors extends Pick<PartDeps, "clock" | "kube"> {
   readonly recorder: EventRecorder;
 }
