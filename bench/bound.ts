@@ -305,7 +305,7 @@ function packingOf({ pods, nodePools, instanceTypes }: Workload): Packing {
   const rows = new Map<string, Row>();
   for (const { count, template } of pods) {
     const wanted = podAmounts(template);
-    // Host anti-affinity allows one such pod for each host. All pods with it in these workloads are of one kind.
+    // Host anti-affinity allows one pod of its kind on a host. In these workloads, all pods with it are of one kind.
     const amounts = Float64Array.from([
       ...names.map((name) => wanted[name] ?? 0),
       apart(template.spec) ? 1 : 0,

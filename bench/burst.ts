@@ -78,7 +78,7 @@ async function running(client: KubeClient): Promise<number> {
   return Number(deployment.status?.["readyReplicas"] ?? 0);
 }
 
-/** Only Linux keeps the peak memory of a process. */
+/** The peak memory of a process in MiB. Only Linux keeps it. */
 function peakMib(child: ChildProcess): string {
   try {
     const kib = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1];

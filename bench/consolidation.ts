@@ -93,7 +93,7 @@ export async function draw(count: number, mix: boolean): Promise<Drawn> {
       return {
         ...sample,
         metadata: { ...sample.metadata, name: `${name}-${at}`, uid: `${name}-${at}` },
-        // Frozen, as the mirror keeps it.
+        // The spec is frozen, as in the mirror.
         spec: Object.freeze({ ...sample.spec, nodeName: name }),
         status: { phase: "Running" },
       };

@@ -28,7 +28,7 @@ const EAGER: PlannerOptions = { ...DEFAULT_PLANNER, minPods: 1, nodeMicroUsdPerH
 /** Every fifth scenario has each of its pods twelve times. */
 const ENLARGED_EVERY = 5;
 
-/** `npm run bench -- heuristics [--runs N] [--scenarios N] [--only HEURISTIC,…] [workload …]` */
+/** Runs `npm run bench -- heuristics [--runs N] [--scenarios N] [--only HEURISTIC,…] [workload …]`. */
 export async function heuristics(args: readonly string[]): Promise<void> {
   const { runs, scenarios, only, names } = read(args);
   const workloads = await workloadsNamed(names);

@@ -90,7 +90,8 @@ function spread(topologyKey: string, labels: Record<string, string>): Shape {
 }
 
 /**
- * Each link has affinity to the next one, which is smaller and therefore tried later. The last link must be in zone a.
+ * Groups in a chain. Each group has affinity to the next one, which is smaller and therefore tried later. The last
+ * group must be in zone a.
  */
 function chain(links: number, pods: number): PodGroup[] {
   return Array.from({ length: links }, (_, index) => {
@@ -104,7 +105,7 @@ function chain(links: number, pods: number): PodGroup[] {
   });
 }
 
-/** Every pod has three labels. For each value of each label there is a zone spread. */
+/** Pods with three labels each. For each value of each label there is a zone spread. */
 function overlapping(groups: number, pods: number): PodGroup[] {
   const third = groups / 3;
   return Array.from({ length: third }, (_, index) => {
@@ -119,7 +120,7 @@ function overlapping(groups: number, pods: number): PodGroup[] {
   });
 }
 
-/** Offerings in the zones `closed` are listed but not available. */
+/** Instance types. Offerings in the zones `closed` are listed but not available. */
 function types(count: number, closed: readonly string[] = []): unknown[] {
   return Array.from({ length: count }, (_, index) => {
     const size = 1 + (index % 100);
@@ -164,7 +165,7 @@ function pool(shape: PoolShape = {}): NodePool {
   } as NodePool;
 }
 
-/** One NodePool is for all pods. The other ninety-nine have higher weights, and taints that no pod tolerates. */
+/** A hundred NodePools. One is for all pods. The others have higher weights, and taints that no pod tolerates. */
 function hundredPools(): NodePool[] {
   return Array.from({ length: 100 }, (_, index) =>
     pool({

@@ -80,7 +80,7 @@ export function startOf(scenario: ScenarioC): Start {
   );
   const nodes = full.picture.nodes.map((node) => shrunk(node, left));
   const planning = planningOf({ ...input, pods: [], nodes, nowMs: 60_000 });
-  // Names of new nodes continue the numbers of these.
+  // `made` counts the existing nodes, because names of new nodes continue their numbers.
   return { natives, planning, made: full.made, before: totalsOf(modelFor(planning.input, natives, "true")) };
 }
 

@@ -167,7 +167,7 @@ function mayStandIn({ kind, zone, perZone }: Deployment, here: string): boolean 
   return (perZone.get(here) ?? 0) <= Math.min(...ZONES.map((one) => perZone.get(one) ?? 0));
 }
 
-/** Every second Deployment has a PodDisruptionBudget. Every fiftieth of those allows no eviction. */
+/** The PodDisruptionBudget of a Deployment. Every fiftieth budget allows no eviction. */
 function guard({ name, namespace }: Deployment, index: number): PodDisruptionBudget {
   return {
     metadata: { name, namespace },

@@ -41,13 +41,13 @@ for (let index = 0; index < count; index++) join(cluster, index);
 globalThis.gc?.();
 
 let startedMs = threadMs();
-/** Wall time, because garbage collections are reported in wall time. */
+/** When the turn began, in wall time, because garbage collections are reported in wall time. */
 let sinceMs = performance.now();
 let faultsBefore = 0;
 let longestMs = 0;
 let laterMs = 0;
 type Collection = PerformanceEntry & { readonly detail: { readonly kind: number } };
-/** Printed at the end of a round, because garbage collections are reported with a delay. */
+/** Long turns. They are printed at the end of a round, because garbage collections are reported with a delay. */
 const long: { readonly tookMs: number; readonly fromMs: number; readonly toMs: number; readonly faults: number; readonly to: string }[] = [];
 const collections: Collection[] = [];
 new PerformanceObserver((list) => { collections.push(...(list.getEntries() as readonly PerformanceEntry[] as readonly Collection[])); }).observe({ entryTypes: ["gc"] });
@@ -88,7 +88,7 @@ function whereNow(): string {
   return lines.slice(0, 2).map((line) => line.replace(/^\s+at (async )?/, "").replace(/\(.*\/controllers\//, "(")).join(" < ");
 }
 
-/** Steps are measured in CPU time of the thread, as all figures here. */
+/** The controller's clock. It counts CPU time of the thread, as all figures here. */
 const clock: Clock = {
   now: () => Math.floor(START_MS + laterMs + threadMs()),
   elapsedMs: () => Math.floor(threadMs()),
@@ -165,7 +165,7 @@ const queue = {
 } as unknown as CommandQueue;
 
 const controller = disruption(world, queue);
-/** One reconcile for each request, as the manager does it. */
+/** Runs one reconcile of the disruption controller, and prints its figures. */
 async function round(name: string): Promise<void> {
   longestMs = 0;
   const before = { ...told };

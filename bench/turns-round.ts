@@ -33,7 +33,7 @@ export interface Rounds {
   running(...all: readonly Controller[]): Promise<Running>;
 }
 
-/** `wanted`: words of the names of rounds that run. Empty: all run. */
+/** Creates the rounds. `wanted`: words of the names of rounds that run. Empty: all run. */
 export function createRounds(world: World, server: Server, wanted: readonly string[]): Rounds {
   const isWanted = (name: string) => wanted.length === 0 || wanted.some((word) => name.includes(word));
 

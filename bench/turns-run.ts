@@ -34,7 +34,7 @@ const { round, played, running } = createRounds(world, server, wanted);
 const pool = pools[0] as KubeObject;
 const poolKey = pool.metadata.name;
 let told = 0;
-/** What the controller nodepool.counter writes every few seconds. */
+/** Writes what the controller nodepool.counter writes every few seconds. */
 const countPool = () => server.change(NODE_POOL as Kind, poolKey, { status: { nodes: ++told } });
 const editPool = () => {
   const spec = { template: { metadata: { labels: { team: `t${told}` } } } };

@@ -28,7 +28,7 @@ export interface Server {
   readonly writes: () => number;
 }
 
-/** `there`: the frozen objects by the plural of their kind. */
+/** Creates the server. `there`: the frozen objects by the plural of their kind. */
 export function createServer(there: ReadonlyMap<string, readonly KubeObject[]>): Server {
   const informers = new Map<string, Informer<KubeObject>>();
   let [version, writes] = [1_000, 0];

@@ -21,7 +21,7 @@ import { nodeView, pod } from "../src/testing/builders.ts";
 export interface Workload {
   readonly name: string;
   readonly preferencePolicy: "Respect" | "Ignore";
-  /** In the form of the file for `--instance-types`. */
+  /** The instance types, in the form of the file for `--instance-types`. */
   readonly instanceTypes: readonly unknown[];
   readonly nodePools: readonly NodePool[];
   readonly pods: readonly PodGroup[];

@@ -54,7 +54,7 @@ function onFakes(name: string, pods: readonly PodGroup[], types = FAKE_TYPES): W
   return { name, preferencePolicy: "Respect", instanceTypes, nodePools: [nodePool()], pods };
 }
 
-/** The environment variable OPENB_CSV names the file of the trace. */
+/** The path of the trace, from the environment variable OPENB_CSV. */
 function tracePath(): string {
   const path = process.env["OPENB_CSV"];
   if (path === undefined) throw new Error("T-openb: set OPENB_CSV to the file openb_pod_list of Alibaba's cluster-trace-gpu-v2023");

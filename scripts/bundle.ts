@@ -60,7 +60,7 @@ if (node !== undefined) {
   console.log(`code cache: ${megabytes(await makeCodeCache(programs, out, warmUp))} MB`);
 }
 
-/** Empties only the default folder; a given folder must be empty. */
+/** The folder for the bundle. Empties only the default folder; a given folder must be empty. */
 function outFolder(given: string | undefined): string {
   if (given === undefined) {
     const ours = join(ROOT, "dist", "bundle");

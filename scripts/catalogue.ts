@@ -110,8 +110,8 @@ function coresPerDevice(type: ReferenceType): number {
 }
 
 /**
- * A few types lack an ENI row. Their documented number of pods gives the interfaces, with 50 addresses for each
- * interface.
+ * The network of a type without an ENI row. The documented number of pods gives the interfaces, with 50 addresses for
+ * each interface.
  */
 function networkFromPods(pods: number): NonNullable<ReferenceType["network"]> {
   return { maxENIs: Math.max(1, Math.round((pods - 2) / 49)), ipv4PerENI: 50, cards: 1 };

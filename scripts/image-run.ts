@@ -61,7 +61,7 @@ try {
   process.exitCode = 1;
 }
 
-/** Why no base can be made. For this machine's platform the machine itself is the base. */
+/** Why no base can be made, or undefined. For this machine's platform the machine itself is the base. */
 function whyNoBase(architecture: Architecture): string | undefined {
   const isGiven = values.image !== undefined || emulatorFor(architecture) === undefined;
   return isGiven ? undefined : whyNoDebian();

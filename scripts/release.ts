@@ -116,7 +116,7 @@ async function release(): Promise<void> {
     );
 }
 
-/** Empties only the default folder. */
+/** The folder for the files. Empties only the default folder; a given folder must be empty. */
 function outFolder(version: string): string {
   const ours = join(ROOT, "dist/release", version);
   const out = resolve(values.out ?? ours);

@@ -37,7 +37,7 @@ export interface Call {
   readonly responseStatus?: { readonly code?: number };
 }
 
-/** `keepLogsIn`: folder in which logs and the audit log are kept. */
+/** Starts a fresh control plane and the operator. `keepLogsIn`: folder in which logs and the audit log are kept. */
 export async function openContest(contestant: Contestant, keepLogsIn?: string): Promise<Contest> {
   const directory = mkdtempSync(join(keepLogsIn ?? tmpdir(), "bench-cluster-"));
   const policy = join(directory, "audit-policy.json");

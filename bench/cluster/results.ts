@@ -22,7 +22,7 @@ export interface Results<R> {
   add(row: string, operator: string, result: R): void;
 }
 
-/** `file` is created if it does not exist. Without it, results are kept in memory only. */
+/** Opens the kept results. `file` is created if it does not exist. Without it, results are kept in memory only. */
 export function openResults<R>(file: string | undefined): Results<R> {
   const all: Kept<R>[] = (file === undefined ? [] : linesOf(file)).map((line) => JSON.parse(line) as Kept<R>);
   return {

@@ -9,9 +9,9 @@ import { unit } from "./unit.ts";
 export interface Column<Row> {
   readonly title: string;
   readonly isNumber?: boolean;
-  /** The column is not shown on narrow screens. */
+  /** Whether the column is hidden on narrow screens. */
   readonly isMinor?: boolean;
-  /** The column is twice as wide. */
+  /** Whether the column is twice as wide. */
   readonly isWide?: boolean;
   readonly cell: (row: Row, key: string) => ComponentChildren;
 }
@@ -22,7 +22,7 @@ interface GridProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly onOpen: (key: string, row: Row) => void;
   readonly onMark?: (key: string) => void;
-  /** The table is not visible; only screen readers and the keyboard reach it. */
+  /** Whether the table is invisible, so that only screen readers and the keyboard reach it. */
   readonly isHidden?: boolean;
 }
 

@@ -15,7 +15,9 @@ import type { MapRow } from "./wire.ts";
 
 const WHOLE: View = { scale: 1, x: 0, y: 0 };
 const MOST_SCALE = 24;
-/** Pixels. A movement of the pointer that is shorter counts as a click, because hands are not steady. */
+/**
+ * Pixels of movement from which a press of the button is a drag. Less counts as a click, because hands are not steady.
+ */
 const DRAG = 5;
 /** Milliseconds after the last movement until the map is drawn again. */
 const REST_MS = 120;

@@ -6,7 +6,7 @@ import { unit } from "./unit.ts";
 import { fromZero, useChart } from "./use-chart.ts";
 import type { PricePoint } from "./wire.ts";
 
-/** Units. */
+/** Height of the chart in units. */
 const HEIGHT = 220;
 const SHARE_OF_WINDOW = 0.3;
 

@@ -9,7 +9,7 @@ export interface Shown<Head, Row> {
   readonly rows: ReadonlyMap<string, Row>;
 }
 
-/** Rows that did not change are the same objects in every moment. */
+/** A recorded state of the page. Rows that did not change are the same objects in every moment. */
 export interface Moment {
   readonly atMs: number;
   readonly map: Shown<MapHead, MapRow>;

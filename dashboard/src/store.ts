@@ -84,7 +84,7 @@ export interface About {
 }
 
 export const about = signal<About | undefined>(undefined);
-/** `shut`: the server does not accept the page's token or cookie. */
+/** The state of the connection. `shut`: the server does not accept the page's token or cookie. */
 export const connection = signal<"opening" | "live" | "lost" | "shut">("opening");
 type Wants = "address" | "token";
 /** What the page asks the user for before it shows the cluster. */

@@ -21,7 +21,7 @@ interface Chart {
   readonly share: number;
   /** If the key changes, the chart is created again. */
   readonly key: string;
-  /** Must be the same object while nothing changes. */
+  /** The data of the chart. It must be the same object while nothing changes. */
   readonly data: uPlot.AlignedData;
   readonly options: (style: ChartStyle) => Omit<uPlot.Options, "width" | "height">;
 }

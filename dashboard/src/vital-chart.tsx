@@ -8,7 +8,7 @@ import { unit } from "./unit.ts";
 import { fromZero, useChart } from "./use-chart.ts";
 import type { VitalPoint } from "./wire.ts";
 
-/** Units. */
+/** Height of the chart in units. */
 const HEIGHT = 130;
 const SHARE_OF_WINDOW = 0.18;
 
@@ -20,11 +20,11 @@ export interface Vital {
     readonly of: (point: VitalPoint) => number | undefined;
   }[];
   readonly written: (value: number) => string;
-  /** The least step of the axis: what is less is not written. */
+  /** The smallest step between two labels of the axis. Smaller differences are not written. */
   readonly step: number;
 }
 
-/** Steps of an axis, as multiples of the least one. */
+/** Steps of an axis, as multiples of the smallest step. */
 const STEPS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].flatMap((power) =>
   [1, 2, 5].map((one) => one * 10 ** power),
 );

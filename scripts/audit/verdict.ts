@@ -22,7 +22,7 @@ interface Answer {
   >;
 }
 
-/** `text`: npm's output. Any output but a report means that the registry gave no answer. */
+/** The verdict on npm's output `text`. Any output but a report means that the registry gave no answer. */
 export function auditVerdict(text: string): AuditVerdict {
   let answer: Answer;
   try {

@@ -155,7 +155,10 @@ const rootIsHere: Plugin = {
   },
 };
 
-/** `file`: path from the project's root. Throws an Error if a data path of the text does not begin at the root. */
+/**
+ * The text with data paths that begin at its own folder instead of the root. `file`: path from the project's root.
+ * Throws an Error if a data path does not begin at the root.
+ */
 export function withRootHere(file: string, text: string): string {
   const up = "../".repeat(file.split(sep).length - 1);
   return text.replaceAll(/new URL\(\s*(["`])((?:\.\.\/)*)/g, (_, quote, climb) => {

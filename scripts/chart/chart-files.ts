@@ -52,7 +52,7 @@ function yaml(value: unknown): string {
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** The charts are released with the program: one version for all. */
+/** The file Chart.yaml. All charts have the program's version, because they are released with it. */
 function chartYaml(name: string, description: string): string {
   const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as {
     version: string;

@@ -156,7 +156,7 @@ function panelModel({ title, description, kind, unit, queries, isStacked }: Graf
   };
 }
 
-/** Does not draw over missing values, and begins the axis at zero. */
+/** The options of a line chart: gaps at missing values, and an axis that begins at zero. */
 function lines(isStacked: true | undefined): object {
   return {
     min: 0,

@@ -18,7 +18,7 @@ import type { UpstreamFacts } from "./upstream-facts.ts";
 
 const CHART = fileURLToPath(new URL("../../deploy/charts/karpenter/values.yaml", import.meta.url));
 
-/** Fields are those of the storage version of each CRD. Keys are those of v1. */
+/** The names that karpenter-ts offers. Fields are those of the storage version of each CRD. Keys are those of v1. */
 export function ourFacts(): Omit<UpstreamFacts, "core" | "aws"> {
   const options = Object.values<OptionDefinition>(OPTIONS);
   const metrics = [

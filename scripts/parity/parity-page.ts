@@ -29,8 +29,8 @@ export interface Compared {
 }
 
 /**
- * Each name of upstream is in `same` or `lacks`. Each name of this project is in `same`, in `more`, or in `lacks`
- * as accepted.
+ * Compares the names, area by area. Each name of upstream is in `same` or `lacks`. Each name of this project is in
+ * `same`, in `more`, or in `lacks` as accepted.
  */
 export function compare(
   theirs: Omit<UpstreamFacts, "core" | "aws">,
@@ -61,7 +61,7 @@ export function compare(
 
 /**
  * Flags that may be set but have no effect. The controller logs each of them that is set. Feature gates are listed
- * singly elsewhere.
+ * elsewhere.
  */
 function notActedOn(): readonly Lack[] {
   return Object.values<OptionDefinition>(OPTIONS).flatMap((option) =>

@@ -25,8 +25,8 @@ function slips(a: string, b: string): number {
 }
 
 /**
- * The known name that was probably meant. Upper and lower case are the same. Allowed is one wrong letter in five, or
- * one in three if these are at most two letters. Undefined: no name is similar enough. Of equally similar names the
+ * The known name that was probably meant. Upper and lower case are the same. At most one letter in five may be wrong;
+ * in short words one in three, up to two letters. Undefined: no name is similar enough. Of equally similar names the
  * alphabetically first one is returned.
  */
 export function meantName(written: string, known: Iterable<string>): string | undefined {

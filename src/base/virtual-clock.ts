@@ -18,7 +18,9 @@ export const SIMULATION_EPOCH_MS = Date.UTC(2026, 0, 5, 8, 0, 0);
 
 /** Time that changes only when it is advanced. Timers fire in order, each at its own time. */
 export class VirtualClock implements Clock {
-  /** The start plus the time that has passed. {@link now} is less by the time that the clock was set back. */
+  /**
+   * The start plus the time that has passed. {@link now} subtracts from it the time by which the clock was set back.
+   */
   #nowMs: number;
   #setBackMs = 0;
   #sequence = 0;

@@ -29,7 +29,7 @@ export function addressDoor(
   };
 }
 
-/** Milliseconds until the API server is asked again. */
+/** Milliseconds for which an accepted token is not checked again. */
 const SESSION_MS = 15 * 60_000;
 const MOST_SESSIONS = 64;
 /** Maximum number of reviews at the same time, because each guess costs the API server one. */

@@ -132,7 +132,7 @@ export class Feed {
     this.#close = undefined;
     this.#scene = undefined;
     this.#shown.clear();
-    // Otherwise the charts would draw a line over the time in which nobody viewed the page.
+    // Old points are dropped. Otherwise the charts would draw a line over the time in which nobody viewed the page.
     this.#history = [];
     this.#least = undefined;
   }

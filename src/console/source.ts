@@ -28,8 +28,8 @@ export interface UnplacedPod {
 }
 
 /**
- * Each function returns the same object on each call, so a change is visible by identity or value. Slow parts
- * may be from an earlier moment.
+ * One moment of a cluster. Each function returns the same object on each call, so a change is visible by identity or
+ * value. Slow parts may be from an earlier moment.
  */
 export interface ConsoleScene {
   /** The time on the cluster's clock. */

@@ -24,7 +24,7 @@ import {
 const LEASE_DURATION_MS = 15_000;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
-/** A request that takes longer is ignored, so that the next attempt is in time. */
+/** Milliseconds after which a request is ignored, so that the next attempt is in time. */
 const TRY_LIMIT_MS = 5_000;
 
 /** The Lease, and the replica that competes for it. */

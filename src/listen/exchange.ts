@@ -8,7 +8,7 @@ import type { TLSSocket } from "node:tls";
 import type { Limits } from "./limits.ts";
 import type { Shares } from "./shares.ts";
 
-/** A refused request. If a handler throws it, its status and text are the response. */
+/** The error that a request is refused. If a handler throws it, its status and text are the response. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly status: number;
@@ -19,7 +19,9 @@ export class Refusal extends Error {
   }
 }
 
-/** The caller closed the connection before the request or the answer was complete. No answer is possible. */
+/**
+ * The error that the caller closed the connection before the request or the answer was complete. No answer is possible.
+ */
 export class CallerGone extends Error {
   override readonly name = "CallerGone";
 

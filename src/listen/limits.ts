@@ -33,7 +33,7 @@ export interface Limits {
 }
 
 /**
- * For a listener that reads small requests and answers at once, such as metrics and health.
+ * The default limits, for a listener that reads small requests and answers at once, such as metrics and health.
  * - Headers: Node's own default. URLs: longer than any that a probe or Prometheus sends.
  * - Header and body times: much longer than any client in the same network needs.
  */

@@ -47,7 +47,9 @@ export interface ListenOptions {
   readonly limits?: Partial<Limits>;
   /** Answers through `exchange.response`. A thrown Refusal becomes the response, any other error a 500. */
   readonly handle: (exchange: Exchange) => Promise<void>;
-  /** The handler may take a connection over (`exchange.takeOver`). Default: no connection changes its protocol. */
+  /**
+   * Whether the handler may take a connection over (`exchange.takeOver`). Default: no connection changes its protocol.
+   */
   readonly upgrades?: boolean;
   readonly log?: Logger;
   /** The clock of the request time limit and the log. Default: the machine's, because limits protect the machine. */
@@ -63,7 +65,7 @@ export interface Listener {
   close(graceMs?: number): Promise<void>;
 }
 
-/** The port cannot be opened. */
+/** The error that the port cannot be opened. */
 export class PortError extends Error {
   override readonly name = "PortError";
   /** The code of the system's error, such as `EADDRINUSE` or `EACCES`. */

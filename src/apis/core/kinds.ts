@@ -1,4 +1,4 @@
-/** Other kinds of the core group that this project uses, with the fields that it reads. */
+/** Kinds of the core group besides Pod and Node, with the fields that this project reads. */
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { NodeSelectorTerm } from "./pod.ts";
 

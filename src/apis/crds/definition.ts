@@ -42,7 +42,7 @@ export interface CustomResourceDefinition extends KubeObject {
 /** The operator's Service, which serves all webhooks. */
 export const WEBHOOK_SERVICE = { name: "karpenter", namespace: "karpenter", port: 8443 } as const;
 
-/** What a definition needs besides the kind itself. */
+/** Optional settings of a definition. */
 export interface DefinitionOptions {
   readonly shortNames?: readonly string[];
   /** The category for `kubectl get`. Absent: `karpenter`. */

@@ -29,7 +29,7 @@ const ADMISSION: AdmissionSettings = {
   defaultInstanceProfile: undefined,
 };
 
-/** An object that cannot be converted. */
+/** The error that an object cannot be converted. */
 export class MigrationError extends Error {
   override readonly name = "MigrationError";
 }

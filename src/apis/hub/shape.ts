@@ -32,7 +32,7 @@ export function sound<T>(value: T, shape: Shape): Sound<T> {
   return { value: (result === undefined ? emptyOf(shape) : result) as T, problems };
 }
 
-/** The value, or the part of it with the right types. Undefined: no part has. */
+/** The value, or the part of it with the right types. Undefined: no part has the right type. */
 function mend(value: unknown, shape: Shape, path: string, problems: string[]): unknown {
   const refuse = (what: string): undefined => {
     problems.push(`${path}: is no ${what}`);

@@ -26,8 +26,7 @@ const ID_KEYS = ["aws-ids", "aws::ids"];
 const GIGABYTE_NANO = 1_000_000_000n * 1_000_000_000n;
 
 /**
- * Tags by which Karpenter finds its instances, so users must not set them. The last one is not forbidden in upstream
- * (acceptance row S0-65).
+ * Tags by which Karpenter finds its instances, so users must not set them. The last one is not forbidden in upstream.
  */
 const RESTRICTED_TAGS = [
   /^kubernetes\.io\/cluster\//,

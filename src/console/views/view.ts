@@ -10,7 +10,7 @@ export interface View<Head = unknown, Row = unknown> {
 
 /** The changes that turn the view `before`, which a page has, into `after`. */
 export interface ViewPatch {
-  /** The patch has the whole view. The page must drop everything that it had. */
+  /** Whether the patch has the whole view. Then the page must drop everything that it had. */
   readonly whole?: true;
   readonly head?: unknown;
   readonly set: Readonly<Record<string, unknown>>;

@@ -12,7 +12,7 @@ export interface EventToPublish {
    * the value.
    */
   readonly dedupeValues?: readonly string[];
-  /** The length of the window in milliseconds. Absent: 2 minutes. */
+  /** How long equal events count as the same, in milliseconds. Absent: 2 minutes. */
   readonly dedupeMs?: number;
   /** A rate limit for all events with the same reason. Events above it are dropped. */
   readonly rate?: EventRate;

@@ -22,7 +22,7 @@ const WRITES_AT_ONCE = 8;
 /** The most events that wait for a slow server. If there are more, the newest are dropped. */
 const WAITING_LIMIT = 8_192;
 
-/** What the recorder needs. Dropped events are logged. */
+/** The dependencies of the recorder. Dropped events are logged. */
 export interface RecorderDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

@@ -43,7 +43,7 @@ const NO_SCOPE: ReconcileScope = {
   after: (_request, work) => work(),
 };
 
-/** What the manager needs. */
+/** The dependencies of the manager. */
 export interface ManagerDeps {
   readonly mirrors: LiveMirrors;
   readonly clock: Clock;

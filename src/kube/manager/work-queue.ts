@@ -19,8 +19,8 @@ export type Retry = "later" | "soon" | "never";
 const SOON_MS = 100;
 
 /**
- * Items with equal keys are never processed at the same time. At most `concurrency` items are processed at the same
- * time.
+ * The settings of a queue. Items with equal keys are never processed at the same time. At most `concurrency` items are
+ * processed at the same time.
  */
 export interface WorkQueueOptions<T> {
   readonly clock: Clock;

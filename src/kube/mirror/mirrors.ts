@@ -13,7 +13,7 @@ import { Informer } from "./informer.ts";
 import type { Freshness, Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
 import { type Reflection, reflect, type ViewState } from "./watch.ts";
 
-/** What the watches need. */
+/** The dependencies of the mirrors and their watches. */
 export interface MirrorsDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

@@ -39,8 +39,8 @@ const BACKOFF_MAX_MS = 30_000;
 /** How often a kind that is not installed is tried again. */
 const UNSERVED_RETRY_MS = 30_000;
 /**
- * The longest pause between these attempts while other kinds of the group are served. The missing kind is then probably
- * one that only newer or older releases have, so it will not appear soon.
+ * The longest pause between these attempts while other kinds of the group are served. Then probably only newer or older
+ * releases have the missing kind, so it will not appear soon.
  */
 const UNSERVED_RETRY_MAX_MS = 300_000;
 /** How often the log reports a kind that is installed but not served. */
@@ -49,7 +49,7 @@ const UNSERVED_TOLD_MS = 60_000;
 const FORBIDDEN_RETRY_MS = 300_000;
 /** A watch that ends sooner and without an event counts as failed. upstream: client-go reflector */
 const SHORT_WATCH_MS = 1_000;
-/** The server ends a watch after 5 to 10 minutes, as client-go requests it. */
+/** The shortest time after which the server ends a watch; the longest is twice as long, as in client-go. */
 const WATCH_TIMEOUT_SECONDS = 300;
 /** A server sends a bookmark each minute. A stream that is silent for longer may be broken, even on an open socket. */
 const QUIET_LIMIT_MS = 75_000;
@@ -324,7 +324,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#options.onState?.(state);
   }
 
-  /** Waits if the server ended the watch at once. */
+  /** Waits before the next watch, because the server ended this one at once. */
   async #pauseAfterNothing(): Promise<void> {
     if (!this.#closed) await this.#sleep(this.#backoffMs());
   }

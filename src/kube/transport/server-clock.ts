@@ -17,7 +17,7 @@ export interface ServerClock {
   skewMs(): number | undefined;
 }
 
-/** Reads the header Date of every answer. */
+/** Wraps a transport, to read the header Date of every answer. */
 export function withServerClock(transport: Transport, clock: Clock): ServerClock {
   /** The server's time minus that of the monotonic clock. */
   let serverStartMs: number | undefined;

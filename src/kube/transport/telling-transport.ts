@@ -30,7 +30,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
     "read the error; where it names a conversion webhook, let the API server reach port 8443 of that Service",
 };
 
-/** Wraps a transport. `server`: the URL in the kubeconfig, for the log. */
+/** Wraps a transport, so that it logs these problems. `server`: the URL in the kubeconfig, for the log. */
 export function tellingTransport(
   transport: Transport,
   { clock, log, server }: { readonly clock: Clock; readonly log: Logger; readonly server: string },
