@@ -1,7 +1,7 @@
 /** The types of Kubernetes Events to publish, and of the recorder that publishes each of them only once. */
 import type { KubeObject } from "../../apis/meta.ts";
 
-/** An event for `kubectl describe`. Functions without side effects create it; `apply` functions publish it. */
+/** An event for `kubectl describe`. Functions that decide create it, and the recorder publishes it. */
 export interface EventToPublish {
   readonly object: Pick<KubeObject, "apiVersion" | "kind" | "metadata">;
   readonly type: "Normal" | "Warning";

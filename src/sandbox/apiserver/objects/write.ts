@@ -256,7 +256,7 @@ function admissionOf(
   return { operation: "UPDATE", object: of(next), old: of(current), subresource, kind };
 }
 
-/** Each URL writes its own part: the object without its status, or only the status. */
+/** The object after an update. A status update changes only the status; another update changes all but the status. */
 function partOf(
   call: Call,
   next: KubeObject,
@@ -280,8 +280,8 @@ function partOf(
 }
 
 /**
- * For built-in kinds a status update may also change annotations, such as the revision of a Deployment. For all
- * of these kinds but Deployment it may change labels, too.
+ * The metadata that a status update may change, for built-in kinds: annotations, such as the revision of a Deployment,
+ * and labels. The labels of a Deployment stay as they are.
  */
 function shownWithStatus({ definition }: Call, next: KubeObject): Partial<KubeObject["metadata"]> {
   if (isCustom(definition)) return {};
