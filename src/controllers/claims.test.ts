@@ -102,7 +102,7 @@ describe("the disruption conditions of a v1beta1 NodeClaim", () => {
 });
 
 describe("a change of a NodeClaim", () => {
-  it("is not made on another NodeClaim that has its name by then", async () => {
+  it("is not written to another NodeClaim that was created with its name meanwhile", async () => {
     const { api, kube } = fakeWorld();
     const before = await api.create(NODE_CLAIM, nodeClaim({ name: "a", nodeClassRef }));
     api.vanish(NODE_CLAIM, "a");

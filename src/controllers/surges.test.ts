@@ -140,7 +140,7 @@ describe("a zero-downtime pod on a deleted Node", () => {
     await world.stop();
   });
 
-  it("has the surge timeout from its turn on, if pods before it are held for longer than that", async () => {
+  it("has the surge timeout from its turn on, even if earlier pods blocked the drain for longer", async () => {
     const world = await leaving({}, { priorityClassName: "system-cluster-critical" });
     const status = { phase: "Running", startTime: toRfc3339(world.clock.now()) } as const;
     const annotations = { "karpenter.sh/do-not-disrupt": "20m" };

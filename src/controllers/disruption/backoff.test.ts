@@ -7,7 +7,7 @@ import { Backoff } from "./backoff.ts";
 
 const MINUTE = 60_000;
 
-describe("patience with pools whose replacements fail", () => {
+describe("the back-off of a NodePool whose replacements fail", () => {
   it("doubles with each failed command, up to ten minutes, and is reset by a successful one", () => {
     const backoff = new Backoff();
     const waits = Array.from({ length: 6 }, () => {
@@ -22,7 +22,7 @@ describe("patience with pools whose replacements fail", () => {
     expect(backoff.pools(0)).toEqual(new Map([["pool", MINUTE]]));
   });
 
-  it("counts a command once, however many of its replacements failed and however long it ends", () => {
+  it("counts a failed command once, even if several of its replacements failed", () => {
     const backoff = new Backoff();
     backoff.failed(["pool", "pool", "other"], 0);
     expect([...backoff.pools(0).values()]).toEqual([MINUTE, MINUTE]);
@@ -32,7 +32,7 @@ describe("patience with pools whose replacements fail", () => {
     expect(backoff.pools(MINUTE)).toEqual(new Map([["pool", 3 * MINUTE]]));
   });
 
-  it("ends when a replacement succeeds, also for a command that is still being rolled back", () => {
+  it("ends when a replacement succeeds, even if a failed command is still being rolled back", () => {
     const backoff = new Backoff();
     backoff.failed(["pool"], 0);
     backoff.succeeded(["pool"]);
@@ -102,7 +102,7 @@ describe("patience with pools whose replacements fail", () => {
     await world.stop();
   });
 
-  it("ends when a user removes its annotation, and not before that is written", async () => {
+  it("ends when a user removes its annotation, unless the failure is newer than the annotation", async () => {
     const world = await withPool();
     const waits = (one: Backoff) => one.pools(world.clock.now()).size;
     const backoff = await failedTwice(world);

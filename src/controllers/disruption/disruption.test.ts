@@ -164,7 +164,7 @@ const left = (world: FakeWorld) =>
 
 describe("the disruption loop", () => {
   it.each([true, false])(
-    "does not mark for deletion a new Node with the name of one that went (created at once: %s)",
+    "does not mark for deletion a new Node with the name of a deleted Node (created at once: %s)",
     async (isSoon) => {
       const world = await twoEmptyNodes("100%", undefined, undefined, "a1");
       const comesAgain = () => establish(world, "a", {}, "a2");
@@ -260,7 +260,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("leaves and opens an empty node on which pods run that its mirror lacks", async () => {
+  it("keeps and untaints an empty node if the API server has pods there that the mirror lacks", async () => {
     const world = await twoEmptyNodes();
     const { list } = world.kube;
     const unseen = pod({ name: "unseen", nodeName: "a" });

@@ -101,7 +101,7 @@ describe("pods that a disruption command moves", () => {
     await world.stop();
   });
 
-  it("are not held again when the command begins again", async () => {
+  it("may be evicted as soon as before when the command begins a second time", async () => {
     const { world, steering, second } = await leaving();
     await steering.begin("c", "keepOffOthers");
     await world.clock.advance(8_000);
@@ -170,7 +170,7 @@ describe("pods that a disruption command moves", () => {
     await world.stop();
   });
 
-  it("moved for drift: only the other target node gets the soft taint", async () => {
+  it("moved for drift to two target nodes: only the second one gets the soft taint", async () => {
     const { world, steering, second } = await leaving();
     await steering.begin("c", "amongPlanned");
     expect(putLast(world)).toEqual(["b"]);

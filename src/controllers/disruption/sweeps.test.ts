@@ -156,7 +156,7 @@ describe("sweeps of the disruption methods", () => {
     expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
   });
 
-  it("run a method again that deferred to repacking", () => {
+  it("run a method again if it left pools to repack", () => {
     const sweeps = new Sweeps();
     sweeps.note(
       drift,
@@ -166,7 +166,7 @@ describe("sweeps of the disruption methods", () => {
     expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
   });
 
-  it("run a method again that deferred its command, though nothing has changed", () => {
+  it("run a method again if it deferred its command, even if facts have not changed", () => {
     const sweeps = new Sweeps();
     const [command] = atOnce(
       drift.propose(roundOf([candidate("n", { conditions: { Drifted: 1_000 } })])),

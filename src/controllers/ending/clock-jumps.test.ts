@@ -174,14 +174,14 @@ describe("an empty node before the end of consolidateAfter", () => {
   );
 });
 
-describe("the brake's count of one process", () => {
+describe("the safety brake's count of terminations", () => {
   it.each([
     ["writes", 5 * HOUR_MS, 0],
     ["writes", -5 * HOUR_MS, 0],
     ["reads", 0, 5 * HOUR_MS],
     ["reads", 0, -5 * HOUR_MS],
   ])(
-    "is read by the next one, though the clock of the one that %s it is wrong by %d or %d ms",
+    "is read by the next process, even if the clock of the process that %s it is wrong by %d or %d ms",
     async (...[, writerMs, readerMs]) => {
       const { world } = await jumping();
       const writer = seenAhead(world, { aheadMs: writerMs });

@@ -106,7 +106,7 @@ describe("a live read just before a deletion", () => {
     }
   });
 
-  it("keeps a claim that has an instance by now, even if its launch was refused here", async () => {
+  it("keeps a NodeClaim to which another process gave an instance, even if its launch failed here", async () => {
     const world = fakeWorld();
     const { create } = world.cloud;
     Object.assign(world.cloud, {
@@ -129,7 +129,7 @@ describe("a live read just before a deletion", () => {
     await world.stop();
   });
 
-  it("keeps a replacement that has joined by now, even if its command was rolled back", async () => {
+  it("keeps a replacement whose Node has joined, even if its command was rolled back", async () => {
     const world = fakeWorld();
     const claim = await world.api.create(NODE_CLAIM, nodeClaim({ name: "a" }));
     await world.run();

@@ -138,7 +138,7 @@ describe("the termination of a Node", () => {
     await world.stop();
   });
 
-  it("does not evict pods whose turn it is not, unless the cloud takes the instance back", async () => {
+  it("does not evict a pod before its turn, unless the cloud takes the instance back", async () => {
     const world = fakeWorld();
     const labels = { "karpenter.test.sh/testnodeclass": "default" };
     const claim = nodeClaim({ name: "a" });
@@ -304,7 +304,7 @@ describe("the termination of a Node", () => {
       await world.stop();
     });
 
-    it("evicts that pod only when its turn comes", async () => {
+    it("evicts that pod only in its turn", async () => {
       const world = fakeWorld();
       const labels = { "karpenter.test.sh/testnodeclass": "default" };
       const finalizers = ["karpenter.sh/termination"];

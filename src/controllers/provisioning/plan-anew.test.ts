@@ -198,7 +198,7 @@ describe("NodeClaims that a pass created, when it plans other pods again", () =>
     ["a spread", spread],
     // The claims allow several of these values, and will get one of them.
     ["a spread of pods that name their machines", { ...spread, affinity: { nodeAffinity: LARGE } }],
-  ])("are counted by %s over zones", async (_, spec) => {
+  ])("are counted for %s over zones", async (_, spec) => {
     const x1 = pod({ name: "x1", cpu: "3800m", labels: LABELS, spec });
     const x2 = pod({ name: "x2", cpu: "2", labels: LABELS, spec });
     const { claims, nominated } = await passOver([x1, x2, b]);
@@ -257,7 +257,7 @@ describe("NodeClaims that a pass created, when it plans other pods again", () =>
     expect(nominated).toEqual(["a", "ok"]);
   });
 
-  it("are counted in the NodePool limit, which is the reason that others' events give", async () => {
+  it("are counted in the NodePool limit, which is the reason in the events of pods without a node", async () => {
     const c = pod({ name: "c", cpu: "700m" });
     const { nominated, failed } = await passOver([a, b, c], { limits: { nodes: "1" } });
     expect(nominated).toEqual(["a"]);

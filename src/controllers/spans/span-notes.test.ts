@@ -68,7 +68,7 @@ describe("trace spans of a NodeClaim", () => {
     expect(taken.awaits("x/p")).toBe(false);
   });
 
-  it("have a pod with the NodeClaim that is planned for it last", () => {
+  it("count a pod only for the NodeClaim that was planned for it last", () => {
     const { taken, sent } = notes();
     const waiting = pod({ name: "p", namespace: "x" });
     taken.planned(claim("a", []), [waiting]);

@@ -8,7 +8,7 @@ import { launched } from "./launched.ts";
 const ZONE_ID = "topology.k8s.aws/zone-id";
 const TENANCY = "karpenter.k8s.aws/instance-tenancy";
 
-it("has the labels of its type, and those with several values from its offering and claim", () => {
+it("a launched node has its type's labels; if the type has several values, its offering or claim decides", () => {
   const offerings = ["a", "b"].map((one) => ({
     ...{ zone: `zone-${one}`, capacityType: "on-demand" as const, available: true },
     ...{ priceMicroUsd: one === "a" ? 200_000 : 100_000, labels: { [ZONE_ID]: `id-${one}` } },

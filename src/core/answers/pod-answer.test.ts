@@ -4,7 +4,7 @@ import { tiesOf } from "./pod-answer.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
-test("names the required rules that limit where a pod may run, and no preferences", () => {
+test("the answer about a pod names the required rules that limit where it may run, and no preferences", () => {
   expect(tiesOf(pod({}))).toEqual([]);
   const preferred = { weight: 1, podAffinityTerm: { topologyKey: ZONE } };
   const constraint = { topologyKey: ZONE, maxSkew: 1, labelSelector: {} };

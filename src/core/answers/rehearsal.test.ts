@@ -10,7 +10,7 @@ import { rehearse } from "./rehearsal.ts";
 
 const HOUR_MS = 3_600_000;
 
-it("starts a consolidation after the wait for its validation", () => {
+it("a simulation starts a consolidation only after the wait for its validation", () => {
   const { steps } = rehearse(
     twoHalfEmptyNodes(),
     (input) => planBatch(input, DEFAULT_PLANNER),

@@ -20,7 +20,7 @@ function week(budgets: readonly Budget[], clusterBudgets: readonly Budget[] = []
   ]);
 }
 
-it("is one span if nothing changes, with at most the number of nodes", () => {
+it("the week of a NodePool's budgets is one span if the allowed number never changes", () => {
   const all = "2026-01-05T08:00:00Z 2026-01-12T08:00:00Z";
   expect(week([])).toEqual([
     ["Empty", `${all} 10`],
@@ -30,7 +30,7 @@ it("is one span if nothing changes, with at most the number of nodes", () => {
   expect(week([{ nodes: "20%" }], [{ nodes: "1" }])[0]).toEqual(["Empty", `${all} 1`]);
 });
 
-it("has a span for each budget window, without gaps, and only for the budget's reasons", () => {
+it("the week of a NodePool has a span for each budget window, only for the budget's reasons", () => {
   const closed: Budget = {
     nodes: "0",
     schedule: "0 9 * * 2",
@@ -49,14 +49,14 @@ it("has a span for each budget window, without gaps, and only for the budget's r
   ]);
 });
 
-it("is undefined for an invalid budget", () => {
+it("the week of a NodePool is undefined for an invalid budget", () => {
   expect(week([{ nodes: "many" }])[0]).toEqual([
     "Empty",
     "2026-01-05T08:00:00Z 2026-01-12T08:00:00Z undefined",
   ]);
 });
 
-it("applies percentages of the cluster's budgets to all managed nodes, of any pool", () => {
+it("the week applies percentages of the cluster's budgets to the nodes of all pools", () => {
   const elsewhere = nodes.map((node) => ({ ...node, poolId: "nodepool/b" }));
   const strangers = nodes.map(({ claim: _, poolId: __, ...node }) => node);
   const all = [...nodes, ...elsewhere, ...strangers] as NodeView[];

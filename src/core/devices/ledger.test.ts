@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DeviceLedger, type PlacedClaim } from "./ledger.ts";
 
-test("restores the first node of a ResourceClaim after an undo, and then none", () => {
+test("an undo in the ledger restores the earlier node of a ResourceClaim, and a full undo removes it", () => {
   const ledger = new DeviceLedger();
   const [first, second]: PlacedClaim[] = [{}, {}].map((holder) => ({ holder, reaches: undefined }));
   ledger.place("gpu", first as PlacedClaim);

@@ -40,7 +40,7 @@ describe("the arbiter", () => {
     [true, true, false, false, true],
     [true, true, true, true, false],
   ])(
-    "asks a method (needs validation %s, simulates %s; pending %s, early %s): %s",
+    "runs a method that needs validation (%s) or simulates (%s), with a pending command (%s), early (%s): %s",
     (needsValidation, simulates, isPending, isEarly, asked) => {
       const pending = isPending ? [command(["a"], "single")] : [];
       const method = { reason: "Drifted", needsValidation, simulates } as const;
@@ -96,7 +96,7 @@ describe("the arbiter", () => {
     expect(ruling.isFinal).toBe(false);
   });
 
-  it("counts a turn for each pool group with a command, and a wait only for quiet nodes", () => {
+  it("counts a turn for each group of pools with a command, and a wait only for pools with recent pod events", () => {
     const other = new Set(["nodepool/q"]);
     const { served, awaited } = rule(
       simulating,

@@ -38,7 +38,7 @@ function fresh(command: string) {
   return { ...claim, metadata: { ...claim.metadata, annotations, creationTimestamp } };
 }
 
-describe("a node that replaces another", () => {
+describe("a node that replaces another node", () => {
   it("awaits the pods of the old node, for an hour at most", () => {
     const awaiting = awaitedPodsOn([old()]);
     const hour = 60 * 60_000;

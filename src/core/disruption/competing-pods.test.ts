@@ -95,7 +95,7 @@ describe("a pending pod without a place", () => {
     expect(held([waiting("2")], {}, undefined, { terminationGracePeriod: "1h" })).toBeUndefined();
   });
 
-  it("does not block a move if it fits only on a larger type than the new node, daemons included", () => {
+  it("does not block a move if it and the DaemonSet pods need a larger type than the new node", () => {
     const types = [instanceType({ cpu: 4 }), instanceType({ cpu: 8 })];
     const full = { pool: { limits: { cpu: 4_000 } }, types };
     expect(held([waiting("3900m")], {}, full)).toBe(TOLD);
@@ -109,7 +109,7 @@ describe("a pending pod without a place", () => {
     expect(held([waiting("2")], {}, undefined, { taints })).toBe(TOLD);
   });
 
-  it("is compared with the types of the new node only if it tolerates that node's taints", () => {
+  it("is compared with the types of the new node only if it tolerates the taints of that node", () => {
     let looks = 0;
     const looked = () => looks++;
     const taints = [{ key: "team", value: "a", effect: "NoSchedule" }] as const;

@@ -14,7 +14,7 @@ function room(cpu: string, count = 1) {
   return bufferPods(buffer as CapacityBuffer, { template, count, isBound: () => true });
 }
 
-it("keeps a node if its removal would take room from a CapacityBuffer, and names the buffer", () => {
+it("consolidation keeps a node if its removal would take room from a CapacityBuffer, and names it", () => {
   const nodes = ["a", "b"].map((name) => candidate(name, { pods: ["1"] }));
   const [first] = nodes;
   if (first === undefined) throw new Error("no node");
@@ -27,7 +27,7 @@ it("keeps a node if its removal would take room from a CapacityBuffer, and names
   expect(consolidate([first], spare)).toMatchObject({ candidates: [{ node: { name: "a" } }] });
 });
 
-it("moves pods of a drifted node to the room of a CapacityBuffer if there is no other", () => {
+it("drift moves the pods of a node into the room of a CapacityBuffer if no other node has room", () => {
   const drifted = candidate("a", { pods: ["2"], conditions: { Drifted: 0 } });
   const other = candidate("b", { pods: ["1"], conditions: {} });
   const round = roundOf([drifted, other], { scheduling: { pods: room("2500m", 2), pools: [] } });
@@ -38,7 +38,7 @@ it("moves pods of a drifted node to the room of a CapacityBuffer if there is no 
   ]);
 });
 
-it("does not report virtual pods of a CapacityBuffer as pending because of limits", () => {
+it("virtual pods of a CapacityBuffer do not count as pods that limits keep pending", () => {
   const node = candidate("a", { pool: { limits: { cpu: 0 } }, pods: ["3500m"] });
   const { simulator } = roundOf([node], { scheduling: { pods: room("4") } }).facts;
   expect(simulator.stranded()).toEqual([]);

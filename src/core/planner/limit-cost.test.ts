@@ -20,13 +20,13 @@ function planned(cpu: number, pods = 3) {
   return planBatch(schedulingInput({ pods: batch, pools }), DEFAULT_PLANNER);
 }
 
-it("is what the plan would cost less without the NodePool's limits", () => {
+it("the cost of limits is what a plan would cost less without the NodePool's limits", () => {
   const { newClaims, limitCost } = planned(6);
   expect(newClaims.map(({ cheapest }) => cheapest.instanceType)).toEqual(Array(3).fill("small"));
   expect(limitCost).toEqual({ poolIds: [newClaims[0]?.pool.id], microUsdPerHour: 100_000 });
 });
 
-it("is undefined if limits leave room, or keep pods pending", () => {
+it("the cost of limits is undefined if they leave room, or keep pods pending", () => {
   expect(planned(8).limitCost).toBeUndefined();
   expect(planned(100).limitCost).toBeUndefined();
   const short = planned(4);
@@ -34,7 +34,7 @@ it("is undefined if limits leave room, or keep pods pending", () => {
   expect(short.limitCost).toBeUndefined();
 });
 
-it("is undefined if other nodes within the limits cost the same", () => {
+it("the cost of limits is undefined if other nodes within the limits cost the same", () => {
   // Five small nodes cost 500_000. The greedy rules open one large node first, and their plan costs 650_000.
   const types = [
     instanceType({ name: "one", cpu: 1, offerings: [offering(100_000)] }),

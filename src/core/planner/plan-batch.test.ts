@@ -134,7 +134,7 @@ describe("planBatch", () => {
     expect(JSON.stringify(turned)).toBe(JSON.stringify(planned));
   });
 
-  it("costs no more than upstream's exact rules, which are sometimes cheaper than ours", () => {
+  it("costs no more than upstream's exact rules, even if they are cheaper than the greedy rules here", () => {
     const labels = { app: "a" };
     const podAffinityTerm = {
       topologyKey: "topology.kubernetes.io/zone",
@@ -180,7 +180,7 @@ describe("planBatch", () => {
     expect(names.toSorted()).toEqual([["a"], ["b"], ["c-0"], ["c-1"]]);
   });
 
-  it("to the letter: of nodes with as many pods the one that got there last comes first", () => {
+  it("with upstream's exact rules, the node that reached a number of pods last comes first among equals", () => {
     const large = ["a", "b", "c", "d"].map((name) => pod({ name, cpu: "3500m" }));
     const pods = [...large, pod({ name: "e", cpu: "100m" })];
     const one = schedulingInput({ pods, pools: [poolInput({}, [instanceType({ cpu: 8 })])] });

@@ -41,7 +41,7 @@ function planned(others: readonly ReturnType<typeof pod>[]) {
   return { input, batch, byPrice, byRules: solve(input) };
 }
 
-it("finds nodes that pods without an alternative need, and that other pods could fill first", () => {
+it("stranding nodes are nodes that some pods need and that other pods could fill first", () => {
   const { input, batch, byPrice, byRules } = planned(
     ["a-0", "a-1", "a-2"].map((one) => small(one)),
   );
@@ -59,7 +59,7 @@ it("finds nodes that pods without an alternative need, and that other pods could
   expect([dear(179_000), dear(181_000)]).toEqual([false, true]);
 });
 
-it("finds no such nodes if the other pods cannot go there, or there is room for all", () => {
+it("a node strands no pods if the other pods cannot go there, or there is room for all", () => {
   const mayNot = planned(
     ["b-2", "b-3"].map((name) => small(name, team("blue"))).concat(small("g-0", team("green"))),
   );
@@ -107,7 +107,7 @@ describe("pods that claim devices", () => {
   });
 });
 
-it("finds no such nodes if the pods can swap their places", () => {
+it("a node strands no pods if the pods can swap their places", () => {
   const pods = ["p-0", "p-1"].map((name) => pod({ name, cpu: "3" }));
   const input = schedulingInput({ pods, pools: [poolInput({}, [at(4, 40_000)])] });
   const batch = atOnce(prepare(input));

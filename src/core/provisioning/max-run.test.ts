@@ -62,7 +62,7 @@ describe("pods with the max-run-duration annotation", () => {
   });
 
   it.each(["alpha", "beta", "v1"] as const)(
-    "get nodes that say when they end (%s)",
+    "get nodes with a label of their longest lifetime (%s)",
     (generation) => {
       const [planned] = solve(input([lasting("a", "90m")], { generation })).newClaims;
       if (planned === undefined) throw new Error("nothing is planned");

@@ -154,7 +154,7 @@ describe("topology", () => {
   });
 });
 
-describe("nodes that are there", () => {
+describe("existing nodes", () => {
   it("with a PreferNoSchedule taint are used only if no new node can be launched", () => {
     const taints = [{ key: "k", effect: "PreferNoSchedule" as const }];
     const nodes = [nodeView({ node: { name: "n", taints } })];
@@ -216,8 +216,8 @@ describe("nodes that are there", () => {
   });
 });
 
-describe("daemons", () => {
-  it("with several required node affinity terms are counted on each type that one term matches", () => {
+describe("pods of a DaemonSet", () => {
+  it("with several required node affinity terms count on each type that matches one term", () => {
     const term = (arch: string) => ({
       matchExpressions: [{ key: ARCH, operator: "In" as const, values: [arch] }],
     });

@@ -115,7 +115,7 @@ describe("solve", () => {
     expect(poolOf(a, heavy)).toEqual(["y"]);
   });
 
-  it("leaves room for daemons on new nodes", () => {
+  it("leaves room for DaemonSet pods on new nodes", () => {
     const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
     const result = solve(schedulingInput({ pods: [pod({ cpu: "2" })], daemonPods: [daemon] }));
     expect(show(result)).toEqual(["default: pod | any zone | m-4x"]);
@@ -333,7 +333,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("keeps no room for daemons if those on the node request more than the DaemonSet does", () => {
+  it("keeps no room for a DaemonSet pod if the pod that runs on the node requests more than the DaemonSet", () => {
     const owner = { kind: "DaemonSet", name: "agent" };
     const there = pod({ name: "agent-1", cpu: "3", nodeName: "node", owner });
     const daemonPods = [pod({ name: "agent", cpu: "1", owner })];

@@ -15,7 +15,7 @@ function companion(name: string, app: string) {
 }
 
 describe("affinity groups that are placed before other pods", () => {
-  it("are only those of pods that are still pending", () => {
+  it("are only the groups of pods that are still pending", () => {
     const [a, b] = [companion("a", "web"), companion("b", "db")];
     const { queued } = atOnce(prepare(schedulingInput({ pods: [a, b, pod({ name: "c" })] })));
     const selected = (left: readonly ReturnType<typeof pod>[]) =>

@@ -190,7 +190,7 @@ it.each([
   expect(told(world)).toEqual([]);
 });
 
-it("launches NodeClaims that other processes created without comparing them", async () => {
+it("launches a NodeClaim that another process created, without a check for changes by webhooks", async () => {
   const world = await created({ labels: {}, taints: [] }, { isPlannedHere: false });
   expect(world.cloud.creates).toBe(1);
   expect(told(world)).toEqual([]);

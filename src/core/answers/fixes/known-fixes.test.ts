@@ -13,7 +13,7 @@ describe("fixes that were enough for other pods", () => {
     expect(known.like([lowered(549, 1)])).toEqual([lowered(549, 386)]);
   });
 
-  it("are not tried if they change no more than the known one, or nothing", () => {
+  it("are not tried for a pod if they would lower its request no further, or not at all", () => {
     const known = new KnownFixes();
     known.add([lowered(500, 386)]);
     expect(known.like([lowered(549, 386)])).toBe(undefined);

@@ -43,7 +43,7 @@ function plansFor(others: readonly Pod[], nodes: readonly ReturnType<typeof node
   return { byRules: solve(one), planned: planBatch(one, DEFAULT_PLANNER), input: one };
 }
 
-it("keeps room on one host for all pods that must share it, before other pods take it", () => {
+it("the planner keeps room on one host for all pods that must share it, before other pods take it", () => {
   const { byRules, planned, input } = plansFor([pod({ name: "between", cpu: "1500m" })]);
   expect(byRules.unschedulable.length).toBeGreaterThan(0);
   expect(planned.unschedulable).toEqual([]);
@@ -52,7 +52,7 @@ it("keeps room on one host for all pods that must share it, before other pods ta
   expect(planBatch(input, GREEDY_PLANNER)).toEqual(byRules);
 });
 
-it("does so also in large batches, at no extra cost", () => {
+it("the planner keeps room for pods that must share a host in large batches, too, at no extra cost", () => {
   const alone = plansFor([]);
   const many = Array.from({ length: 600 }, (_, at) => pod({ name: `p-${at}`, cpu: "1100m" }));
   const large = plansFor(many);
@@ -63,14 +63,14 @@ it("does so also in large batches, at no extra cost", () => {
   );
 });
 
-it("matches the greedy rules, which skip a host with room for only some of the pods", () => {
+it("the planner skips a host with room for only some of the pods that must share it, as upstream does", () => {
   const there = nodeView({ node: { name: "there", capacity: { cpu: "2500m" } } });
   const { byRules, planned } = plansFor([], [there]);
   expect(homes(byRules)).toEqual(Array(5).fill("new 0"));
   expect(homes(planned)).toEqual(Array(5).fill("new 0"));
 });
 
-it("leaves pods pending that fit on no host together", () => {
+it("the planner leaves pods pending that must share a host and fit on no host together", () => {
   const wide = Array.from({ length: 9 }, (_, at) =>
     pod({ name: `wide-${at}`, labels, cpu: "500m", spec }),
   );

@@ -45,22 +45,22 @@ function hostsOf({ base, queued }: ReturnType<typeof batchOf>): number {
   return leastHosts(base.classes, base.templates, rows, queued.length);
 }
 
-describe("how many nodes any plan needs", () => {
-  it("is one for each pod that keeps apart, or for as many as a spread lets on one", () => {
+describe("the least number of nodes that any plan needs", () => {
+  it("is one for each pod with host anti-affinity, or for as many pods as a host spread allows on a node", () => {
     expect(hostsOf(batchOf(50, { affinity: apart }))).toBe(50);
     expect(hostsOf(batchOf(50, { topologySpreadConstraints: [spread(HOST, 1)] }))).toBe(50);
     expect(hostsOf(batchOf(50, { topologySpreadConstraints: [spread(HOST, 4)] }))).toBe(13);
     expect(hostsOf(batchOf(50, {}))).toBe(0);
   });
 
-  it("does not count what may be given up, or pods that may find no place at all", () => {
+  it("ignores preferences, and rules of pods that may find no place at all", () => {
     expect(hostsOf(batchOf(50, { affinity: ratherApart }))).toBe(0);
     const inZones = [spread("topology.kubernetes.io/zone", 1)];
     const both = { affinity: apart, topologySpreadConstraints: inZones };
     expect(hostsOf(batchOf(50, both))).toBe(0);
   });
 
-  it("counts on no node that limits may keep away", () => {
+  it("is zero if NodePool limits may prevent one of the nodes", () => {
     const within = (limits: Record<string, number>) =>
       hostsOf(batchOf(50, { affinity: apart }, limits));
     expect(within({ cpu: 64_000 })).toBe(0);
@@ -71,7 +71,7 @@ describe("how many nodes any plan needs", () => {
     expect(within({ nodes: 451 })).toBe(50);
   });
 
-  it("makes a plan known to cost more, and never more than it costs in the end", () => {
+  it("raises the lower bound of a plan's price, never above the final price", () => {
     const batch = batchOf(150, { affinity: apart });
     const { templates, context } = batch.base;
     const floor = new PriceFloor(templates, context.space);

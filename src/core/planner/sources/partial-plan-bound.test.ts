@@ -33,7 +33,7 @@ describe("the lower bound of a running plan's price", () => {
     expect(seen.at(-1)).toBeLessThanOrEqual(priceMicroUsd(plan));
   });
 
-  it("is asked for one plan only, even if the plan is repeated with a foreseen zone", () => {
+  it("is computed for one plan only, even if that plan is repeated with a foreseen zone", () => {
     const terms = ["zone-a", "zone-b"].map((zone) => ({
       matchExpressions: [{ key: ZONE, operator: "In", values: [zone] }],
     }));
@@ -61,7 +61,7 @@ describe("the lower bound of a running plan's price", () => {
     expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   });
 
-  it("leaves no trace of a stopped plan", () => {
+  it("does not change later plans of the batch if a plan is stopped", () => {
     const one = batch();
     expect(atOnce(planUntil(one, ({ size }) => size > 10))).toBeUndefined();
     const plan = atOnce(planUntil(one, () => false));

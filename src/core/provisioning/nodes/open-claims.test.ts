@@ -51,7 +51,7 @@ describe("planned nodes are tried for a pod", () => {
     expect(new OpenClaims().find([], () => "take")).toBeUndefined();
   });
 
-  it("but not if a node with the same requirements has ruled them out", () => {
+  it("but not if a node with the same requirements has already refused the pod", () => {
     const { add, asked } = opened(1, 2, 1, 2);
     const none = (id: number): Answer => (id === 0 ? "noneLikeIt" : "pass");
     expect(asked(none)).toEqual([0, 1, 3]);

@@ -5,7 +5,7 @@ import { oneOf } from "../../scheduling/requirement.ts";
 import { Firsts } from "./firsts.ts";
 import { ANY_NODE, type Place, type TopologyGroup } from "./topology-group.ts";
 
-it("reads the domains of each node once, however many first pods are on it", () => {
+it("the counts of first pods read the domains of each node once, even for many pods", () => {
   const counts = new Map([
     ["zone-a", 60],
     ["zone-b", 0],

@@ -5,7 +5,7 @@ import type { MeetingPlace, TopologyGroup } from "./topology-group.ts";
 
 const place: MeetingPlace = { domains: undefined, isFor: () => true, holdsMost: () => true };
 
-test("removes meeting places from their groups, also if one was set twice", () => {
+test("the end of gathering removes the meeting place of each topology group, even if it was set twice", () => {
   const topology = new Topology(new RequirementSpace(new Set()), [], []);
   topology.begin();
   const [once, twice] = [{ meeting: undefined }, { meeting: undefined }] as [
