@@ -80,7 +80,7 @@ function buildTag(version: string): void {
   }
 }
 
-/** Fails unless each question finds its page among the first hits. */
+/** Searches for each question. Fails unless each question finds its page among the first hits. */
 async function askAll(): Promise<void> {
   const search = await openSearch(SITE, join(OUT, current));
   const asked = QUESTIONS.map((one) => ask(search, one));

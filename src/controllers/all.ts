@@ -75,7 +75,7 @@ export function allControllers(given: World): readonly Controller[] {
   const steering = createSteering(world);
   const commands = createCommandQueue(world, replacements(world), steering);
   return [
-    /** These keep the cluster state current: Nodes, claims, pods, DaemonSets. */
+    /** These controllers keep the cluster state current: Nodes, claims, pods, DaemonSets. */
     stateNode(world),
     stateNodeClaim(world),
     stateDaemonSet(world),

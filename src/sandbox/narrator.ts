@@ -96,7 +96,7 @@ export function narrate(deps: NarratorDeps): () => void {
 }
 
 interface Gatherer {
-  /** `name`: the pod's name. Several pods of one `group` are reported as one line with their owner's name. */
+  /** Reports what happened to a pod. Several pods of one `group` are reported as one line with their owner's name. */
   add(actor: string, verb: string, pod: PodName, what: string): void;
   flush(): void;
 }

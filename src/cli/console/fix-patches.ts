@@ -18,7 +18,7 @@ import {
 import { mayNotBeOvercommitted } from "../../core/answers/fixes/lower-requests.ts";
 import type { Manifests } from "../plan/manifests.ts";
 
-/** `lines`: these commands together make the fix. `byHand`: why there are no commands. */
+/** The commands that together make the fix, or why there are none. */
 export type FixPatch = { readonly lines: readonly string[] } | { readonly byHand: string };
 
 type Json = Readonly<Record<string, unknown>>;

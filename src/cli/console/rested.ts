@@ -36,7 +36,8 @@ export class Rested<T> {
   #doing: Promise<T> | undefined;
 
   /**
-   * `factor`: 0 computes each result again, for tests. `tell` is called with the milliseconds of each turn.
+   * `factor`: the pause as a multiple of the time that the work took. 0 computes each result again, for tests. `tell`
+   * is called with the milliseconds of each turn.
    */
   constructor(factor = REST_FACTOR, tell: (ms: number) => void = () => undefined) {
     this.#factor = factor;

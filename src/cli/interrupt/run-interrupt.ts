@@ -142,7 +142,7 @@ async function choose(
   });
 }
 
-/** Rejects with CliError if the input ends without an answer. */
+/** Asks the user a question on the terminal. Rejects with CliError if the input ends without an answer. */
 async function askPerson(question: string): Promise<string> {
   const prompt = createInterface(terminal());
   const nobody = new Promise<never>((_, reject) => {

@@ -46,7 +46,7 @@ import { CredentialsError } from "../../kube/transport/credentials.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
 
-/** Without these kinds no plan is possible. */
+/** Kinds without which no plan is possible. */
 const NEEDED: readonly Kind[] = [POD, NODE];
 const USEFUL: readonly Kind[] = [
   DAEMON_SET,

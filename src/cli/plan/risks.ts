@@ -13,7 +13,7 @@ import type { SchedulingInput } from "../../core/provisioning/scheduling-input.t
 /** `code` is for programs, `text` for people. */
 export interface Risk {
   readonly code: RiskCode;
-  /** For example `Deployment shop/web` or `Pod shop/once`, sorted by name. */
+  /** The workloads with the risk, such as `Deployment shop/web` or `Pod shop/once`, sorted by name. */
   readonly workloads: readonly string[];
   readonly text: string;
 }

@@ -15,7 +15,7 @@ export interface AlikePods {
 }
 
 /**
- * True only if enough is left for all pods after any choice of devices. `devices`: all devices of the empty node. A
+ * Whether enough devices are left for all pods after any choice of devices. `devices`: all devices of the empty node. A
  * share of a device counts as the whole device, so the result may be false although the devices are enough. It is also
  * false if several pods may use devices with counters.
  */

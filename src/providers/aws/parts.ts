@@ -113,7 +113,7 @@ export interface AwsParts {
   readonly placementGroups: PlacementGroups;
   readonly trials: Trials;
   readonly shifts: ZonalShifts;
-  /** Without quota awareness this object has no quotas, so it refuses nothing. */
+  /** The account's quotas. Without quota awareness this object has none, so it refuses nothing. */
   readonly quotas: Quotas;
   readonly seen: SeenTypes;
   /**

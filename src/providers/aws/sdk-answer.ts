@@ -13,7 +13,10 @@ export interface WholeAnswer {
   readonly body: Uint8Array;
 }
 
-/** Rejects with undici's errors, or with the reason of `signal` if that aborted the call. */
+/**
+ * Sends a request and collects the whole answer. Rejects with undici's errors, or with the reason of `signal` if that
+ * aborted the call.
+ */
 export function ask(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
@@ -44,7 +47,7 @@ class Collector implements Dispatcher.DispatchHandler {
     signal?.addEventListener("abort", this.#abort);
   }
 
-  /** Also called again if undici tries another connection. */
+  /** Called when the request starts, and again if undici tries another connection. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#signal?.aborted === true) this.#abort();

@@ -343,7 +343,10 @@ function isServedGroup(registry: Registry, { group, version }: ResourcePath): bo
   return ours.some((definition) => definition.version === version);
 }
 
-/** For custom kinds the error names the object; for built-in kinds it says that the server has no such resource. */
+/**
+ * The error for a subresource that does not exist. For custom kinds it names the object; for built-in kinds it says
+ * that the server has no such resource.
+ */
 function noSubresource({ definition, path }: Call): ApiError {
   return isCustom(definition) ? notFound(definition, path.name ?? "") : notServed();
 }

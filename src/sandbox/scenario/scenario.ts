@@ -92,9 +92,9 @@ export interface CloudFault {
    * `UnauthorizedOperation`.
    */
   readonly refuse?: { readonly call: string; readonly code: string };
-  /** True: new instances run, but never join. */
+  /** Whether new instances run, but never join. */
   readonly neverJoin?: boolean;
-  /** True: removes all faults. */
+  /** Whether all faults are removed. */
   readonly heal?: boolean;
 }
 

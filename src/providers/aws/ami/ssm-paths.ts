@@ -28,7 +28,10 @@ const NEURON: readonly RequirementSpec[] = [
   { key: LABEL_INSTANCE_ACCELERATOR_COUNT, operator: "Exists" },
 ];
 
-/** `kubernetes`: `1.34`. `version`: `latest` or a version of the alias. The family Custom has no parameters. */
+/**
+ * The SSM parameters that name the images of a family. `kubernetes`: a version such as `1.34`. `version`: `latest` or a
+ * version of the alias. The family Custom has no parameters.
+ */
 export function ssmQueries(
   family: AmiFamily,
   kubernetes: string,

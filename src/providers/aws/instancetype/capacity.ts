@@ -200,7 +200,7 @@ function threshold(text: string, capacity: number): number {
   return Math.ceil((capacity * percent) / 100);
 }
 
-/** Only cpu, memory and storage, because allocatable is reduced by no other reserved amount. */
+/** The reserved amounts of cpu, memory and storage. No other reserved amount reduces allocatable. */
 function known(amounts: KubeletConfiguration["kubeReserved"]): Record<string, number> {
   const { pid: _, ...parsed } = parseResources(amounts);
   return parsed;

@@ -59,7 +59,7 @@ function settingProblems(kubelet: KubeletConfiguration | undefined): readonly st
     });
 }
 
-/** These headers hold secrets, which must not appear in conditions and events. */
+/** A setting whose headers hold secrets, which must not appear in conditions and events. */
 const HOLDS_SECRETS = "spec.kubelet.staticPodURLHeader";
 
 /** Errors of one kubelet setting. `shape` undefined: the kubelet has no such field. */

@@ -132,7 +132,10 @@ function placementOf({ tenancy, placement }: TemplateInput): Partial<LaunchTempl
   return Object.keys(Placement).length === 0 ? {} : { Placement };
 }
 
-/** Without a target the instance must not use open reservations, because others may count on them. */
+/**
+ * The capacity reservation of the instance. Without one the instance must not use open reservations, because others may
+ * count on them.
+ */
 function reservationOf(input: TemplateInput): Partial<LaunchTemplateData> {
   const { reservation, reservedCapacity = false } = input;
   if (!reservedCapacity) return {};

@@ -99,7 +99,7 @@ export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller 
   };
 }
 
-/** `roles`: missing roles, by class. */
+/** Writes what the selectors of the class find to its status. `roles`: missing roles, by class. */
 async function follow(
   deps: AwsDeps,
   parts: AwsParts,

@@ -14,7 +14,10 @@ export interface AdmissionReview {
   readonly request: Readonly<Record<string, unknown>> & { readonly uid: string };
 }
 
-/** `definition` is the version in which the webhook sees the object. The request may use another version. */
+/**
+ * The review for a webhook. `definition`: the version in which the webhook sees the object. The request may use another
+ * version.
+ */
 export function admissionReview(
   call: Call,
   definition: ResourceDefinition,

@@ -98,8 +98,8 @@ export function ruleProblem(rule: Partial<ValidationRule>, field: string): Field
 }
 
 /**
- * `above`: the schemas around this one. A schema that contains itself ends there, instead of recursing
- * forever.
+ * The rules of a schema and of the schemas inside it. `above`: the schemas around it. A schema that contains itself
+ * ends there, instead of recursing forever.
  */
 function nodeOf(schema: Schema, above: ReadonlySet<Schema>): Node | undefined {
   if (above.has(schema)) return undefined;

@@ -29,7 +29,9 @@ export function schemaErrors(schema: Schema, path: string): FieldError[] {
   return errors;
 }
 
-/** `what`: the name of the schema in the error about a missing type; empty if no type is required. */
+/**
+ * Errors of a schema. `what`: the name of the schema in the error about a missing type; empty if no type is required.
+ */
 function nodeErrors(schema: Schema, path: string, what: string): FieldError[] {
   const { type, properties = {}, items, additionalProperties } = schema;
   const errors: FieldError[] = [];

@@ -219,7 +219,7 @@ function annotationErrors(
   return errors;
 }
 
-/** `types`: allowed types of the expression's value. Empty: any type. */
+/** Errors of a CEL expression. `types`: allowed types of the expression's value. Empty: any type. */
 function expressionErrors(
   expression: string,
   names: PolicyNames,

@@ -261,7 +261,10 @@ export const CRON_JOB_RULES: KindRules = {
   validate: ({ spec = {} }, current) => validateSchedule(spec, current?.spec?.schedule),
 };
 
-/** `before` is the old schedule. A new schedule must not contain a time zone; `timeZone` is the field for it. */
+/**
+ * Errors of a CronJob's schedule. `before`: the old schedule. A new schedule must not contain a time zone; `timeZone`
+ * is the field for it.
+ */
 function validateSchedule({ schedule = "", timeZone }: Raw, before = ""): FieldError[] {
   const errors: FieldError[] = [];
   const problem = scheduleProblem(schedule);
@@ -302,7 +305,7 @@ function defaultJobSpec(spec: Raw): void {
   defaultTemplate(spec);
 }
 
-/** Without manualSelector, a Job selects its pods by its UID. */
+/** Writes the selector of a Job without manualSelector: the Job selects its pods by its UID. */
 function generateJobSelector(job: Raw): void {
   const { uid, name } = job.metadata;
   const template = job.spec.template;

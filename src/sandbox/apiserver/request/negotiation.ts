@@ -39,7 +39,7 @@ interface Clause {
   readonly quality: number;
 }
 
-/** Throws 406 if none of the accepted forms is possible. */
+/** Chooses the form of the answer from the header Accept. Throws 406 if none of the accepted forms is possible. */
 export function negotiate(accept: string | undefined, offer: Offer): Negotiated {
   const clauses = clausesOf(accept);
   for (const clause of clauses) {

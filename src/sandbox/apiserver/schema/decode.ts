@@ -18,7 +18,9 @@ const QUANTITY_TEXT =
   "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** `problem` is Go's text for the first value of a wrong type. If it is set, `value` must not be used. */
+/**
+ * A decoded value. `problem`: Go's text for the first value of a wrong type. If it is set, `value` must not be used.
+ */
 export interface Decoded {
   readonly value: unknown;
   readonly unknown: readonly string[];

@@ -26,7 +26,7 @@ export interface JournalEntry {
 export interface JournalQuery {
   readonly service?: string;
   readonly action?: string;
-  /** Only entries with a larger sequence number. */
+  /** The sequence number after which entries are selected. */
   readonly after?: number;
   readonly failed?: boolean;
 }

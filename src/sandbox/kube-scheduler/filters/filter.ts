@@ -21,7 +21,7 @@ export type Prepared =
   | {
       readonly kind: "check";
       readonly check: (node: NodeInfo) => Rejection | undefined;
-      /** Only these nodes can fit; the others are not checked. */
+      /** The only nodes that can fit; others are not checked. Absent: all nodes are checked. */
       readonly onlyNodes?: ReadonlySet<string>;
     };
 
