@@ -65,8 +65,7 @@ interface Flood {
   /** Time from the start of filling the queue until all messages are handled. */
   readonly ms: number;
   /**
-   * The same from a full queue on. Some messages are handled before that, so this figure is too good for large
-   * queues.
+   * The time from a full queue on. Some messages are handled before that, so this figure is too good for large queues.
    */
   readonly sinceFullMs: number;
   readonly cpuMs: number;

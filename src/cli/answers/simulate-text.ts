@@ -72,7 +72,7 @@ export function stepRow({ at, kind, says, moves, launched, priceMicroUsdPerHour 
   return [at, `${usd(priceMicroUsdPerHour)}/h`, counted(moved, "pod"), `${says}${more}`];
 }
 
-/** A command of the disruption loop. */
+/** The line about a command of the disruption loop. */
 export function nextLine({ says, method }: CommandAnswer): string {
   return `${says}, by ${method}`;
 }

@@ -117,7 +117,7 @@ export function settingsWith(
   return { flags, notes };
 }
 
-/** The words for these prices in a note. */
+/** The note that says where the prices of a plan come from. */
 export function priceNote({ prices, where }: ReadFacts): string {
   const age =
     prices?.readAtMs === undefined

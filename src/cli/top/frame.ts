@@ -164,7 +164,7 @@ const MARKS: Readonly<Record<NodeState, readonly [mark: string, ascii: string]>>
   unmanaged: ["·", "."],
 };
 
-/** Optional columns, most useful first. They are shown if the screen has room. */
+/** An optional column, which is shown if the screen has room. The most useful columns come first. */
 interface Column {
   readonly head: string;
   readonly width: number;

@@ -17,6 +17,7 @@ import { nativeClaims } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
 /**
+ * The result of a deletion or termination.
  * - `ended`: this call began the deletion or termination.
  * - `gone`: the object is gone, is being deleted already, or another object has its name.
  * - `changed`: the objects on the API server give no reason for the deletion any more.

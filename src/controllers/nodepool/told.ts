@@ -10,8 +10,8 @@ import { isManagedPool, poolSources, readPool, type StoredPool } from "../pools.
 import type { World } from "../world.ts";
 
 /**
- * The controller that publishes events about these settings. Each event is published once as long as its text is the
- * same, and again after a restart.
+ * The controller that publishes events about settings of a NodePool. Each event is published once as long as its text
+ * is the same, and again after a restart.
  */
 export function nodePoolTold(world: World): Controller {
   const told = new Map<string, ReadonlySet<string>>();

@@ -1,6 +1,6 @@
 /**
- * The parts of the provider, one for each AWS noun, made once and shared with its controllers. Also the settings and
- * dependencies that they are made from.
+ * The parts of the provider, one for each kind of AWS resource, made once and shared with its controllers. Also the
+ * settings and dependencies that they are made from.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";

@@ -1,6 +1,7 @@
 /**
  * Every AWS call that the provider may make. To write an IAM policy or to simulate AWS, reading this folder is enough.
- * Each service has a file, EC2 one for each noun, with only the members that are used, named as AWS does (SDK v3).
+ * Each service has a file, and EC2 one for each kind of resource. Files have only members that are used, named as in
+ * AWS's SDK v3.
  * `sdk.ts` is the real implementation, `sandbox/ec2` the simulated one. The permissions for these calls are in
  * `deploy/aws`; a test compares the two.
  */

@@ -342,7 +342,9 @@ interface Group {
   readonly types: Candidate[];
 }
 
-/** A launch template targets one reservation, so each reservation gets its own template. */
+/**
+ * The candidate, once for each reservation. A launch template targets one reservation, so each gets its own template.
+ */
 function byReservation(candidate: Candidate): readonly (Candidate & Pick<Group, "reservation">)[] {
   const { type, offerings } = candidate;
   if (offerings[0]?.capacityType !== "reserved") return [{ ...candidate, reservation: undefined }];

@@ -108,8 +108,8 @@ export function overheadOf(
 }
 
 /**
- * One address of each interface of the default card is for the interface itself. Two pods use the host network and need
- * no address.
+ * The number of pods that can get an address. One address of each interface of the default card is for the interface
+ * itself. Two pods use the host network and need no address.
  */
 function eniLimitedPods(info: InstanceTypeInfo, reservedEnis: number): number {
   const { NetworkCards, DefaultNetworkCardIndex = 0 } = info.NetworkInfo;

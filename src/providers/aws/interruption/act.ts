@@ -1,7 +1,7 @@
 /**
- * Acts on one interruption message. For each claim of its instances it publishes the event and marks the offering. It
- * also deletes the claim if the message requires that, and the node is then drained and replaced. A claim is deleted
- * once, no matter how many messages name it.
+ * Acts on one interruption message. For each claim of its instances it publishes an event and, for some messages, marks
+ * the offering as unavailable. It also deletes the claim if the message requires that, and the node is then drained and
+ * replaced. A claim is deleted once, no matter how many messages name it.
  */
 import { LABEL_CAPACITY_RESERVATION_ID } from "../../../apis/aws/labels.ts";
 import { NODE } from "../../../apis/core/node.ts";

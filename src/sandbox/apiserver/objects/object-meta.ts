@@ -22,7 +22,10 @@ const MAX_GENERATED_BASE = 58;
 /** Built-in kinds that, like custom kinds, cannot be updated without a resourceVersion. */
 const NEEDS_VERSION: ReadonlySet<string> = new Set(["Lease", "PodDisruptionBudget"]);
 
-/** Kinds of older groups that have a generation. All custom, apps, batch and policy kinds have one. */
+/**
+ * Kinds of other groups that have a generation. Custom, apps, batch and policy kinds have one, except
+ * ControllerRevision.
+ */
 const GENERATION_KINDS: ReadonlySet<string> = new Set([
   "Pod",
   "PodTemplate",

@@ -35,7 +35,7 @@ function schedulingErrors({ nodeSelector, tolerations = [] }: Raw): FieldError[]
     seen.add(id);
     return isKnown ? [duplicate(`${path}[${index}]`, shown(toleration))] : [];
   });
-  // kube-apiserver's path of these errors repeats the word `tolerations`.
+  // The toleration as the error shows it: Go's struct with its field names.
   const errors = validateTolerations(tolerations, `${path}.tolerations`);
   return [...validateLabels(nodeSelector, "scheduling.nodeSelector"), ...errors, ...twice];
 }

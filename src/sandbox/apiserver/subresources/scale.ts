@@ -163,7 +163,7 @@ function scaleOf(object: KubeObject, paths: ScalePaths): Scale {
   } as Scale;
 }
 
-/** Objects of built-in kinds always have replicas, because they have a default. */
+/** Whether the object is of a custom kind. Only then can it lack replicas, because built-in kinds have a default. */
 function isCustomObject(object: KubeObject): boolean {
   return isCustom({ group: (object.apiVersion ?? "").split("/").slice(0, -1).join("/") });
 }

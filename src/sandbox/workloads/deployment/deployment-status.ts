@@ -19,7 +19,7 @@ interface Progress {
   readonly message: string;
 }
 
-/** The status for these sets. */
+/** The status of a Deployment. `owned`: its ReplicaSets. */
 export function statusOf(deployment: Deployment, owned: readonly ReplicaSet[], nowMs: number) {
   const current = owned.find((set) => isOfTemplate(set, deployment));
   const counts = deploymentCounts(deployment, current, owned);
