@@ -24,7 +24,10 @@ const USER = `system:serviceaccount:${ACCOUNT.namespace}:${ACCOUNT.name}`;
 export interface Contest {
   readonly client: KubeClient;
   readonly operator: Running;
-  /** Number of the operator's calls so far, by the name that `nameOf` gives them. Undefined: not counted. */
+  /**
+   * Number of the operator's calls so far, by the name that `nameOf` gives them. A call with the name undefined is not
+   * counted.
+   */
   calls(nameOf?: (call: Call) => string | undefined): Record<string, number>;
   close(): Promise<void>;
 }

@@ -369,7 +369,7 @@ function forSpotOf(options: Options): Settings["forSpot"] {
   return options.consolidationSpotToOnDemand ? "onDemand" : "nothing";
 }
 
-/** The settings of repack. Undefined without the cost planner, which repack needs. */
+/** The settings of repack. Undefined if repack is off, or the cost planner, which repack needs. */
 function repackOf(options: Options, planner: PlannerOptions): Settings["repack"] {
   if (!options.consolidationRepack || planner.policy === "greedy") return undefined;
   return { planner, minSavingsPercent: options.consolidationMinSavings };

@@ -87,7 +87,8 @@ export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<
 }
 
 /**
- * Why an object of Karpenter is not converted. Undefined for kinds of others, which are skipped without a message.
+ * Why an object of Karpenter is not converted. Empty if it is converted, and for kinds of others, which are skipped
+ * without a message.
  */
 function leftOut({ apiVersion = "", kind = "", metadata }: KubeObject, to: string): string[] {
   const version = apiVersion.split("/")[1] ?? "";

@@ -253,7 +253,7 @@ function checkPolicy({ allowed }: MigrationFacts, { needed }: OwnFacts): readonl
   }));
 }
 
-/** Matches IAM wildcards. Action names are not case-sensitive. */
+/** Whether an IAM pattern, which may have wildcards, allows the action. Upper and lower case are the same. */
 function allows(pattern: string, action: string): boolean {
   const source = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&");
   const expression = source.replaceAll("*", ".*").replaceAll("?", ".");

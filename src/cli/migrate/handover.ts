@@ -126,7 +126,9 @@ async function podsOf(
   return (await client.list(POD, { namespace: namespace ?? "", labelSelector })).items;
 }
 
-/** A leader's identity begins with its pod's name, unless the pod uses the host network. */
+/**
+ * Whether a leader's identity is that of the pod. It begins with the pod's name, unless the pod uses the host network.
+ */
 function isOf(identity: string, { metadata }: Pod): boolean {
   return identity.startsWith(`${metadata.name}_`);
 }

@@ -38,7 +38,10 @@ export function tracePrinter(output: "text" | "json"): Trace {
 /** The columns before the details take 78 characters, so a narrower terminal would show next to nothing of them. */
 const NARROW_COLUMNS = 120;
 
-/** The line, cut to the width of the terminal. Undefined: no terminal. Exported for tests. */
+/**
+ * The line, cut to the width of the terminal. `columns`: that width; undefined: the line is not cut. Exported for
+ * tests.
+ */
 export function traceLine(event: TraceEvent, columns: number | undefined): string {
   if (columns === undefined) return printable(formatTrace(event));
   const whole = columns < NARROW_COLUMNS ? formatTrace(event, 0) : formatTrace(event);

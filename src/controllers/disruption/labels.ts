@@ -46,7 +46,7 @@ export function disruptedLabels(
   };
 }
 
-/** The value of `termination_mode` for a drain with this time limit. Undefined: the drain has no limit. */
+/** The value of `termination_mode` for a drain. `graceMs`: its time limit; undefined: it has none. */
 export function terminationModeOf(
   graceMs: number | undefined,
 ): "graceful" | "forceful" | "eventual" {

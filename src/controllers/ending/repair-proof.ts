@@ -17,8 +17,8 @@ import { earlierNow } from "./two-clocks.ts";
 export type RepairReason = "broken" | "recovered" | "forbidden" | "gone";
 
 /**
- * Whether node repair may still act on the Node, which is read from the API server by UID. `claim`: as read from the
- * API server.
+ * Whether the Node, read from the API server by UID, is still broken, or why node repair must not act on it. `claim`:
+ * as read from the API server.
  */
 export async function repairReason(
   world: Pick<World, "kube" | "cloud" | "clock" | "clockSkewMs">,

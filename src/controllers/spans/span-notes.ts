@@ -101,7 +101,7 @@ export class SpanNotes {
     return this.#settle(name, claim === undefined);
   }
 
-  /** Records the pod's current state. Undefined: it is gone. */
+  /** Records the pod's current state. `pod` undefined: it is gone. */
   sawPod(podKey: string, pod: Pod | undefined): void {
     const name = this.#awaited.get(podKey);
     const way = name === undefined ? undefined : this.#ways.get(name);

@@ -51,7 +51,7 @@ export function termsOf(terms: WireTerms): readonly ReachTerm[] {
 
 const NEW_NODE = "name-of-a-node-that-does-not-exist-yet";
 
-/** Whether the term allows a node with this name and host name. Undefined: the node does not exist yet. */
+/** Whether the term allows a node with this name and host name. `node` undefined: the node does not exist yet. */
 export function allowsNames(
   { names }: ReachTerm,
   node?: { readonly name: string; readonly hostname: string },

@@ -80,7 +80,7 @@ export function loggingConfig({ mirrors, log, namespace, name }: LoggingConfigDe
     return started;
   }
 
-  /** Sets the level of the webhooks. Undefined: they have the controller's level. */
+  /** Sets the level of the webhooks. `text` undefined: they have the controller's level. */
   function followWebhook(text: string | undefined): void {
     const level = text === undefined ? undefined : fieldOf(LEVELS, text);
     if (level === log.webhookLevel) return;

@@ -57,7 +57,9 @@ export function bootstrap(engine: Engine): () => void {
   return stop;
 }
 
-/** The roles that every cluster has, and their bindings. upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy */
+/**
+ * Adds the roles that every cluster has, and their bindings. upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy
+ */
 function addAccess(engine: Engine): void {
   const { store } = engine;
   // A separate random stream, so that later names do not depend on the number of roles.

@@ -44,7 +44,7 @@ const JOIN_RETRY_MS = 1_000;
 const REBOOT_MS = 30_000;
 const DEFAULT_REMOVAL_MS = 30_000;
 
-/** The default of `isSimulated`: Nodes of the simulated AWS and of kwok, and Nodes with the label. */
+/** Whether the Node is of the simulated AWS or of kwok, or has the label. This is the default of `isSimulated`. */
 function isSimulatedNode(node: Node): boolean {
   const providerID = node.spec?.providerID ?? "";
   return (

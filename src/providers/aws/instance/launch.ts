@@ -212,8 +212,8 @@ async function launchInto(
 }
 
 /**
- * Removes types that would exceed a vCPU quota. Launches that began after the types were listed count, too. Rejects if
- * no candidate is left.
+ * Removes types that would exceed a vCPU quota. Launches that began after the types were listed count, too. Throws
+ * InsufficientCapacityError if no candidate is left.
  */
 function withinQuotas({ quotas }: LaunchDeps, found: Candidates): Candidates {
   const refusals = found.types.map(({ type }) => quotas.refusal(type.name, found.capacityType));

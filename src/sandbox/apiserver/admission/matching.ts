@@ -116,7 +116,9 @@ export async function inVersion(
   return fromStorage(engine, to, await toStorage(engine, from, object));
 }
 
-/** Matches labels. A missing selector matches everything here, unlike elsewhere in Kubernetes. */
+/**
+ * Whether the selector selects the labels. A missing selector selects everything here, unlike elsewhere in Kubernetes.
+ */
 function selects(
   selector: LabelSelector | undefined,
   labels: Readonly<Record<string, string>>,

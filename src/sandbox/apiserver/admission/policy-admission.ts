@@ -139,7 +139,8 @@ export async function checkPolicies(call: Call, admission: Admission): Promise<v
 }
 
 /**
- * Objects that configure policies are exempt from policies. Otherwise a wrong policy could not be repaired.
+ * Whether the object configures policies. Policies do not apply to it, because a wrong policy could not be repaired
+ * otherwise.
  */
 function isExempt({ definition: { group, plural } }: Call): boolean {
   return group === GROUP && plural.includes("admissionpolic");

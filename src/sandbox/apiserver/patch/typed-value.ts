@@ -188,8 +188,8 @@ function isAlwaysThere(schema: Schema | undefined, edge: string, isCustom: boole
 }
 
 /**
- * Fields named like those in ALWAYS_THERE that are pointers in Go, so they can be absent: the resources of a
- * whole pod, the template of a ReplicationController.
+ * Whether a field named like one in ALWAYS_THERE is a pointer in Go, so that it can be absent. Such fields are the
+ * resources of a whole pod and the template of a ReplicationController.
  */
 function isPointer({ properties = {} }: Schema, field: string): boolean {
   if (field === "resources") return properties["containers"] !== undefined;

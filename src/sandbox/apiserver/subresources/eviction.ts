@@ -80,7 +80,7 @@ function evictionOf(call: Call): KubeObject {
   return { ...body, metadata } as unknown as KubeObject;
 }
 
-/** Budgets do not protect pods that have ended, have not started, or are being deleted. */
+/** Whether no PodDisruptionBudget protects the pod, because it has ended, has not started, or is being deleted. */
 function passesByBudgets(pod: PodShape): boolean {
   const phase = pod.status?.phase;
   return (

@@ -46,7 +46,9 @@ export interface CallFault {
   readonly status: number;
   /** Number of calls that fail. Absent: all, until the fault is undone. */
   readonly times?: number;
-  /** A missing permission. EC2 answers with `UnauthorizedOperation`, the other services with `AccessDenied`. */
+  /**
+   * Whether a permission is missing. EC2 answers with `UnauthorizedOperation`, the other services with `AccessDenied`.
+   */
   readonly isDenial?: boolean;
 }
 
