@@ -18,7 +18,7 @@ const LIMIT_MS = 30 * MINUTE_MS;
 const SAMPLED_EVERY_US = 200;
 const EXAMPLES = new URL("../examples/", import.meta.url);
 const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8");
-/** The pods may run only on Karpenter's nodes, because the managed node group has free room too. */
+/** A Deployment whose pods run only on Karpenter's nodes, because the managed node group has free room too. */
 const INFLATE = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "      containers:",
   "      nodeSelector: { karpenter.sh/nodepool: default }\n      containers:",

@@ -103,7 +103,7 @@ export async function runController(
   }
 }
 
-/** The API server decides who may read profiles. Requests for profiles fail until the API server can be reached. */
+/** The profiles endpoint. The API server decides who may read profiles. Requests fail until it can be reached. */
 function profilesOf(
   { enableProfiling }: Options,
   running: Running,

@@ -91,7 +91,7 @@ function uidOf({ kind, metadata }: KubeObject): string {
   return metadata.uid ?? `${kind}/${metadata.name}`;
 }
 
-/** EC2 takes this capacity back, so replacements should use another offering for a while. */
+/** Marks the claim's spot offering as unavailable for a while, because EC2 takes this capacity back. */
 function markOffering({ unavailable }: AwsParts, claim: KubeObject, kind: ActingKind): void {
   const labels = claim.metadata.labels ?? {};
   const instanceType = labels[INSTANCE_TYPE_LABEL_KEY];

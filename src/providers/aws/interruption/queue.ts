@@ -14,7 +14,7 @@ export const BATCH = 10;
 export const LONG_POLL_S = 20;
 const VISIBILITY_S = 20;
 
-/** The queue cannot be used. `message` names it and includes AWS's error. */
+/** The error that the queue cannot be used. `message` names the queue and includes AWS's error. */
 class InterruptionQueueError extends Error {
   override readonly name = "InterruptionQueueError";
 }

@@ -18,7 +18,7 @@ export interface VcpuQuota {
 const STANDARD = ["a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z"];
 const GRAPHICS = ["g", "gr", "vt"];
 
-/** A type counts against the first quota that fits it and that the account has. */
+/** The vCPU quotas of AWS. A type counts against the first quota that fits it and that the account has. */
 export const VCPU_QUOTAS: readonly VcpuQuota[] = [
   { code: "L-1216C47A", capacityType: "on-demand", families: STANDARD },
   { code: "L-DB2E81BA", capacityType: "on-demand", families: GRAPHICS },

@@ -173,8 +173,8 @@ function ofSameKind(definition: ResourceDefinition, result: unknown): KubeObject
 }
 
 /**
- * A built-in kind may stay unnamed in the result, because Go decodes it into a known type. A custom object
- * must name its kind.
+ * Throws if the result names another kind. A result of a built-in kind may name none, because Go decodes it into a
+ * known type. A custom object must name its kind.
  */
 function checkKind(definition: ResourceDefinition, result: Record<string, unknown>): void {
   const wanted = groupVersionOf(definition);

@@ -318,7 +318,7 @@ function readStrictly(call: Call, object: KubeObject): KubeObject {
   throw refusedBody(call, object, `strict decoding error: ${complaints.join(", ")}`);
 }
 
-/** The error is 400 for a body that cannot be read, and 422 for a patch that results in such a body. */
+/** The error for a body that cannot be read as the kind: 400, or 422 if a patch results in such a body. */
 function refusedBody(call: Call, object: KubeObject, problem: string): ApiError {
   const { kind, version } = call.definition;
   if (call.method === "PATCH") return refusedPatch(call, object, problem);

@@ -16,7 +16,10 @@ function isSupported(resource: string): boolean {
   return resource === "cpu" || resource === "memory" || resource.startsWith("hugepages-");
 }
 
-/** A pod-level limit sets the pod-level request: the sum of the containers' requests, else the limit itself. */
+/**
+ * Sets the pod-level requests of a pod with pod-level limits: the sum of the containers' requests, else the limit
+ * itself.
+ */
 export function defaultWholePod(spec: Raw): void {
   const { limits = {}, requests = {} } = spec.resources ?? {};
   if (Object.keys(limits).length === 0) return;

@@ -35,12 +35,12 @@ function schedulingErrors({ nodeSelector, tolerations = [] }: Raw): FieldError[]
     seen.add(id);
     return isKnown ? [duplicate(`${path}[${index}]`, shown(toleration))] : [];
   });
-  // The toleration as the error shows it: Go's struct with its field names.
+  // kube-apiserver's path of these errors repeats the word `tolerations`.
   const errors = validateTolerations(tolerations, `${path}.tolerations`);
   return [...validateLabels(nodeSelector, "scheduling.nodeSelector"), ...errors, ...twice];
 }
 
-/** The error shows Go's struct of the toleration, with these field names. */
+/** The toleration as the error shows it: Go's struct with its field names. */
 function shown({
   key = "",
   operator = "",

@@ -134,7 +134,7 @@ export class Faults {
     return put(this.#quotas, fault);
   }
 
-  /** EC2 is eventually consistent: new instances and launch templates become visible after this delay. */
+  /** Delays when new instances and launch templates become visible, because EC2 is eventually consistent. */
   tellLate(ms: number): Undo {
     return put(this.#lags, { ms });
   }
