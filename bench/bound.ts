@@ -66,7 +66,7 @@ export async function lowerBound(workload: Workload, quick: boolean): Promise<nu
   return sum;
 }
 
-/** If all pods name their NodePool, each NodePool with its pods is a problem of its own. */
+/** The independent problems in a workload. If all pods name their NodePool, each NodePool with its pods is one. */
 function partsOf(workload: Workload): readonly Workload[] {
   const poolOf = ({ template }: Workload["pods"][number]) =>
     template.spec.nodeSelector?.[NODE_POOL];

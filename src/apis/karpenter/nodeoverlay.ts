@@ -19,7 +19,7 @@ export interface NodeOverlay extends KubeObject {
     readonly price?: string;
     /** Additional capacity; extended resources only. */
     readonly capacity?: ResourceAmounts;
-    /** If several overlays match, the one with the highest weight applies. Absent: 0. */
+    /** The weight. If several overlays match, the one with the highest weight applies. Absent: 0. */
     readonly weight?: number;
   };
 }

@@ -226,7 +226,7 @@ function crds(generations: BoxOptions["generations"] = "all"): readonly KubeObje
   return crdFiles.filter((crd) => generations === "all" || !ALPHA_ONLY.has(crd.metadata.name));
 }
 
-/** Read once, because a test process may open hundreds of boxes. */
+/** The CRDs. They are read once, because a test process may open hundreds of boxes. */
 let crdFiles: readonly KubeObject[] | undefined;
 
 function readCrds(): readonly KubeObject[] {

@@ -37,9 +37,9 @@ export function staticProvisioning(world: World): Controller {
 }
 
 /**
- * If a pool is edited while its nodes are planned, they are planned again, but only once. Otherwise a pool that is
- * edited all the time would never get nodes. Claims of the second plan have the pool's hash at that time, so they drift
- * if the pool has changed since.
+ * Which attempt it is. If a pool is edited while its nodes are planned, they are planned again, but only once.
+ * Otherwise a pool that is edited all the time would never get nodes. Claims of the second plan have the pool's hash at
+ * that time, so they drift if the pool has changed since.
  */
 type Try = "first" | "second";
 

@@ -38,7 +38,7 @@ export interface PooledDevice {
   readonly id: number;
   readonly pool: DevicePool;
   readonly device: Device;
-  /** Equal numbers mean that no request can tell the devices apart. */
+  /** The number of the device's properties. Equal numbers mean that no request can tell the devices apart. */
   readonly content: number;
   readonly reach: Reach;
   /** Whether only one node can use the device: it was published for that node, or belongs to an instance type. */

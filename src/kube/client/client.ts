@@ -82,7 +82,7 @@ export interface WatchOptions {
   readonly timeoutSeconds?: number;
 }
 
-/** With `readFrame` the request asks for protobuf, if server and transport support it. */
+/** Options of reads. With `readFrame` the request asks for protobuf, if server and transport support it. */
 export interface ReadOptions<T extends KubeObject> {
   readonly readFrame?: ReadFrame<T> | undefined;
 }

@@ -231,7 +231,10 @@ interface Where {
   readonly placement: Launched["placement"];
 }
 
-/** Shared hardware if the claim allows it. Before v1 a claim could not require dedicated hardware. */
+/**
+ * The tenancy of the instance: shared hardware if the claim allows it. Before v1 a claim could not require dedicated
+ * hardware.
+ */
 export function tenancyOf(claim: NodeClaim, nodeClass: AwsClass): Where["tenancy"] {
   if (nodeClass.generation !== "v1") return undefined;
   return allows(requirementOf(claim, LABEL_INSTANCE_TENANCY), "default") ? "default" : "dedicated";

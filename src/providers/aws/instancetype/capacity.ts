@@ -39,7 +39,7 @@ export interface CapacitySettings {
   readonly blockDeviceMappings: readonly BlockDeviceMapping[];
   readonly instanceStorePolicy: "RAID0" | undefined;
   readonly kubelet: ResolvedKubelet | undefined;
-  /** Before v1 the greater of the hard and the soft eviction threshold was reserved. */
+  /** Whether the soft eviction threshold is reserved if it is above the hard one, as before v1. */
   readonly countsSoftEviction: boolean;
   /** Share of memory that the hypervisor takes, such as 0.075. */
   readonly vmMemoryOverhead: number;

@@ -27,7 +27,10 @@ export interface Selectors {
   readonly objectSelector?: LabelSelector;
 }
 
-/** With the match policy Equivalent, a rule also matches requests in other versions of its resource. */
+/**
+ * The rules of a webhook or policy. With the match policy Equivalent, a rule also matches requests in other versions of
+ * its resource.
+ */
 export interface Rules {
   readonly rules?: readonly Rule[];
   readonly matchPolicy?: "Exact" | "Equivalent";

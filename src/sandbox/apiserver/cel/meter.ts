@@ -202,8 +202,8 @@ function costOfLoop({ init }: Comprehension): number {
 }
 
 /**
- * Before each iteration, `all` and `exists` check whether to go on. After it, they join the result with
- * earlier ones.
+ * Sets the extra cost of a loop's iterations. Before each one, `all` and `exists` check whether to go on. After it,
+ * they join the result with earlier ones.
  */
 function noteTurns({ init, step }: Comprehension): void {
   if (init.args === true) step.turnCost = 3;

@@ -126,7 +126,9 @@ export function kindProblem(
   return `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`;
 }
 
-/** If the object names a namespace, it must be the URL's. For a cluster-scoped object it is ignored. */
+/**
+ * Throws 400 if the object names another namespace than the URL. For a cluster-scoped object the namespace is ignored.
+ */
 function checkNamespace(call: Call, object: KubeObject): void {
   const { namespace } = object.metadata;
   if (!call.definition.namespaced || namespace === undefined || namespace === "") return;

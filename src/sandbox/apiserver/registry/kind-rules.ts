@@ -32,10 +32,7 @@ export interface KindRules {
   readonly names?: NameGrammar;
   /** See `innerAnnotation` of ResourceDefinition. */
   readonly innerAnnotation?: string;
-  /**
-   * If true, a status in the first write is kept, as for Nodes. Otherwise `prepareCreate` sets the first
-   * status.
-   */
+  /** Whether a status in the first write is kept, as for Nodes. Otherwise `prepareCreate` sets the first status. */
   readonly keepsStatusOnCreate?: boolean;
 }
 
