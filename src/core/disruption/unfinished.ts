@@ -21,7 +21,7 @@ import {
   withoutReplacementMark,
 } from "./record.ts";
 
-/** Older commands are rolled back. No command waits this long for its replacements. */
+/** A command that is older than this is rolled back. No command waits this long for its replacements. */
 const TOO_OLD_MS = 60 * 60_000;
 
 export interface Unfinished {
