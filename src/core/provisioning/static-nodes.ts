@@ -1,6 +1,6 @@
 /**
  * Plans the nodes of a static NodePool: a fixed number of nodes, spread over the zones that the pool allows. Each node
- * is planned for one placeholder pod with anti-affinity to all other placeholders. Upstream creates claims without
+ * is planned for one placeholder pod, which shares no node with another placeholder. Upstream creates claims without
  * zones, and the cloud chooses the zones.
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -20,7 +20,7 @@ const SELECTOR = { matchLabels: LABELS };
 /** New nodes of a static pool. */
 export interface StaticNodes {
   readonly newClaims: readonly PlannedClaim[];
-  /** Why there are fewer nodes than `spec.replicas`. Absent: there are enough. */
+  /** Why fewer nodes are planned than were asked for. Absent: all of them are planned. */
   readonly lacks?: string;
 }
 

@@ -202,7 +202,8 @@ export class ExistingNode implements Place {
 
   /**
    * The refusal if the node lacks the pod's devices. During one plan, devices only become fewer, so the refusal is
-   * final. But the other pods of a shared claim may fit here once the claim has devices elsewhere.
+   * final, with two exceptions: the other pods of a shared claim may fit here once the claim has devices elsewhere, and
+   * a later what-if question may free devices.
    */
   #refusingByDevices(attempt: Attempt): Refusing | undefined {
     if (this.#lackOfDevices(attempt) === undefined) return undefined;
@@ -261,7 +262,7 @@ export class ExistingNode implements Place {
     return volumeSets.length === 0 || volumeSets.some((set) => this.canMeet(space.get(set)));
   }
 
-  /** The first of these ports that a pod on the node uses. */
+  /** The first of these ports that is in use on the node or kept for an expected DaemonSet pod. */
   #heldOf(ports: readonly HostPort[]): HostPort | undefined {
     return ports.find((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
   }

@@ -43,7 +43,7 @@ export class PriceFloor {
     return this.#prices[template] ?? [];
   }
 
-  /** Smallest price of any set of new nodes with room for these requests, in micro-dollars per hour. */
+  /** A lower bound on the price of new nodes with room for these requests, in micro-dollars per hour. */
   least(requests: Resources): number {
     let least = 0;
     for (const name in requests) {
