@@ -62,7 +62,7 @@ function someOf(all: readonly string[]): string[] {
   return [...all.slice(0, MOST_NAMED), ...(others > 0 ? [`and ${others} more`] : [])];
 }
 
-/** Upstream's message for the API version of the pools, or for v1 if there is no pool. */
+/** Upstream's message for the newest API version of this provider's pools, or for v1 if it has none. */
 function nothingFound(all: readonly Pool[], foreign: readonly Pool[]): string {
   const ours = all.filter((pool) => !foreign.includes(pool));
   if (ours.length === 0 || ours.some(({ generation }) => generation === "v1"))

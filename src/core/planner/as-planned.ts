@@ -16,7 +16,9 @@ import { typesFor } from "./packing/place-packed.ts";
  * first loss.
  */
 interface Kept {
-  /** Whether a pod did not fit on its planned node. If so, no further pod is placed. */
+  /**
+   * Whether a pod that must have a place got none, such as a pod with a planned node. If so, no further pod is placed.
+   */
   isLost: boolean;
   /** The number of preferences that pods gave up. */
   preferencesGivenUp: number;
@@ -54,7 +56,10 @@ export function* asPlanned(
   return rest;
 }
 
-/** The plan with `claims` as its new nodes. Undefined: a pod has no place on its planned node, or none at all. */
+/**
+ * The plan with `claims` as its new nodes. Undefined: a pod does not fit on its planned node, or another pod that has a
+ * place in the known plan got none.
+ */
 export function* withNodes(
   batch: Batch,
   { unschedulable }: SchedulingResult,

@@ -90,7 +90,7 @@ function* bestPlan(batch: Batch, options: PlannerOptions, anySaving = false): St
   return { plan: other.plan, record: { ...other.record, hostGroupsFirst: true } };
 }
 
-/** Runs each plan source, then each improvement. */
+/** Runs each plan source that applies, then each improvement that applies. */
 function* contest(batch: Batch, options: PlannerOptions, anySaving: boolean): Steps<BestPlan> {
   const run = new Contest(batch, options, anySaving);
   const isGreedy = options.policy === "greedy";

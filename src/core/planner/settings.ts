@@ -86,20 +86,23 @@ export const GOOD_ENOUGH = 1.01;
 export const MANY_HOST_RULES = 0.1;
 
 /**
- * Number of pods. Larger batches use column generation instead of reweighted greedy: for 7,000 pods and more it saves
- * 0.1 to 1.6 %.
+ * Number of pods, for batches with many host rules. Larger ones use column generation instead of reweighted greedy: for
+ * 7,000 pods and more it saves 0.1 to 1.6 %.
  */
 export const MOST_REWEIGHTED = 6_000;
 
-/** Number of pods. Smaller batches use column generation and then reweighted greedy. Not measured. */
+/**
+ * Number of pods, for batches with many host rules. Up to this size, column generation comes before reweighted greedy.
+ * Not measured.
+ */
 export const FEW_PODS = 500;
 
 /** Steps of reweighted greedy for a batch of at most `FEW_PODS` pods: ten milliseconds at most. */
 export const WORK_FOR_FEW_PODS = 2_000_000;
 
 /**
- * Steps above the budget that the first filling may take: for each pod (6 µs), and the most in all. Without them no
- * packing was found for 10,000 pods of 500 Deployments that are spread over zones.
+ * Steps that the first filling may take even if the budget is smaller: for each pod (6 µs), and the most in all.
+ * Without them no packing was found for 10,000 pods of 500 Deployments that are spread over zones.
  */
 export const LENT_WORK_PER_POD = 1_000;
 export const MOST_LENT_WORK = 10_000_000;

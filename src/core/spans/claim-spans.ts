@@ -65,7 +65,7 @@ export function isWayOver({ claim, pods, isGone }: ClaimWay): boolean {
   return isUsable && pods.every(({ bound, isGone: isLost }) => bound !== undefined || isLost);
 }
 
-/** The spans of the claim's trace: the root first, then its parts in order of time. */
+/** The spans of the claim's trace: the root first, then its parts. */
 export function claimSpans(facts: ClaimWay): readonly TraceSpan[] {
   const { claim, pods, commandId } = facts;
   const tree = new SpanTree(claim.metadata.uid ?? claim.metadata.name);
@@ -124,8 +124,8 @@ function addPass(tree: SpanTree, { claim, seenMs, pass, nowMs }: ClaimWay): numb
 }
 
 /**
- * Adds the spans of launch, registration and initialization. Each begins when the one before ended. The first stage
- * that is not reached has the reason.
+ * Adds the spans of launch, registration and initialization. Each begins when the one before ended. The span of the
+ * first stage that the claim has not reached says why.
  */
 function addSteps(
   tree: SpanTree,

@@ -82,7 +82,7 @@ export class SpanTree {
     });
   }
 
-  /** All spans: the root, which lasts as long as all parts together, and the parts. */
+  /** All spans: the root, which lasts from the first start to the last end of the parts, and the parts. */
   under({
     name,
     attributes = {},

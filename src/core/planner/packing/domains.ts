@@ -21,8 +21,8 @@ import type { ClassDemand } from "./class-demand.ts";
 export type DomainNow = (pod: Pod, key: string) => string | undefined;
 
 /**
- * Replaces each demand of pods with topology spread by one demand for each domain that gets pods. Other demands stay
- * unchanged. If no pod has topology spread, the same list is returned. `classes`: the classes of all pods of the batch.
+ * Replaces each demand whose pods can be divided by one demand for each domain that gets pods. Other demands stay
+ * unchanged. If no demand can be divided, the same list is returned. `classes`: the classes of all pods of the batch.
  */
 export function dividedByDomain(
   pass: Pass,
@@ -109,8 +109,8 @@ function isAmong(rules: readonly Rule[], group: TopologyGroup): boolean {
 const NO_RULES: readonly Rule[] = [];
 
 /**
- * The spread groups of the pods, if all of them use the same label. Empty: the pods have no spread rule, or have other
- * topology rules as well.
+ * The spread groups of the pods, if all of them use the same label. Empty: the pods cannot be divided, because they
+ * have no spread rule, have other topology rules as well, or share a group with other pods.
  */
 function spreadGroups(
   { narrowingRules }: Variant,

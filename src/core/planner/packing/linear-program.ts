@@ -110,7 +110,10 @@ export class LinearProgram {
     return price;
   }
 
-  /** Adds the columns that lower the price, one by one, until no column does. Returns whether any did. */
+  /**
+   * Adds the columns that lower the price, one by one, until no column does or the budget is spent. Returns whether any
+   * did.
+   */
   improve(columns: readonly PatternColumn[], budget: WorkBudget): boolean {
     let changed = false;
     const dualPrices = this.#dualPrices;

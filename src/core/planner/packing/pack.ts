@@ -48,7 +48,10 @@ type Solution = readonly PatternUse[];
 
 type PackOptions = Pick<PlannerOptions, "dualPriceOrders"> & WithoutHeuristics;
 
-/** Packs all items. Undefined: an item fits no bin, or the budget was spent before a solution was found. */
+/**
+ * Packs the items of each independent part that has a solution. A part has none if an item fits no bin, or if the
+ * budget was spent before a solution was found. Undefined: no part has one.
+ */
 export function* pack(
   packing: Packing,
   { prices }: ResourcePrices,

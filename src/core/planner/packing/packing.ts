@@ -1,7 +1,8 @@
 /**
  * The packing problem, without Kubernetes: items of several kinds go into bins of several kinds, and the bins must cost
  * as little as possible. A pod is an item, an instance type is a kind of bin. Each resource is a dimension. A rule that
- * limits pods on one host is a dimension, too: each item takes 1 of it, and a bin has as much as the rule allows.
+ * limits pods on one host may be a dimension, too: each item under the rule takes 1 of it, and a bin has as much as the
+ * rule allows.
  */
 
 /** Equal items: one row of the linear program. */

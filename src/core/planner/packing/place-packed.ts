@@ -48,7 +48,7 @@ export function* placePacked(
   return demand.rows.flatMap(({ classes }) => classes.flatMap(({ items }) => items));
 }
 
-/** An empty planned node for the bin. Undefined: the limits of the NodePool allow no such node any more. */
+/** An empty planned node for the bin. Undefined: the limits or the domains of the NodePool allow no such node. */
 function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undefined {
   const { template, domain } = bin;
   const { within, exhausted } = template.budget;
@@ -62,7 +62,7 @@ function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undef
   return { claim, bin };
 }
 
-/** For each set of types: those of its types that are not burstable. The set changes only if limits change it. */
+/** For each set of types: those that are not burstable. A cache, because the types that limits allow seldom change. */
 const STEADY = new WeakMap<Bits, Bits>();
 
 /**
