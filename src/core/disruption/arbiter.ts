@@ -22,8 +22,8 @@ export interface Asking {
 }
 
 /**
- * Whether a method runs at all in this round. While a command waits for validation, methods whose commands need
- * validation do not run. In an early round, only methods without simulations run.
+ * Whether a method runs at all in this round. While a command waits for validation, methods with `needsValidation` do
+ * not run. In an early round, only methods without simulations run.
  */
 export function mayBeAsked(
   { reason, needsValidation, simulates }: Pick<Method, "reason" | "needsValidation" | "simulates">,

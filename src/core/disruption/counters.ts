@@ -77,7 +77,7 @@ export function disruptionCounter({ allowances, pdbs }: RoundBudgets): Disruptio
 
 /**
  * Counts evictions against each PodDisruptionBudget over all nodes. If each node were checked alone, ten nodes could
- * rely on the same single eviction. The first node of each budget is always allowed: a node whose PodDisruptionBudget
+ * rely on the same single eviction. The first call for a budget always succeeds. A node whose PodDisruptionBudget
  * allows no eviction is no candidate, and the pods of one node are evicted one after the other.
  */
 export function evictionCounter(pdbs: readonly PodDisruptionBudget[]): {

@@ -41,7 +41,7 @@ export interface CostChange {
 }
 
 export interface CostChanges {
-  /** The changes by node, in the order in which nodes will be disrupted. Leaving nodes come first. */
+  /** The changes by node: leaving nodes, then nodes in the order in which they will be disrupted, then the others. */
   readonly nodes: readonly { readonly node: NodeView; readonly changes: readonly CostChange[] }[];
   /** Whether more nodes need new costs than one pass may change. */
   readonly isCut: boolean;

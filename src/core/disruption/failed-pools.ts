@@ -36,14 +36,17 @@ export function isForgotten({ untilMs }: PoolBackoff, nowMs: number): boolean {
   return nowMs >= untilMs + FORGOTTEN_AFTER_MS;
 }
 
-/** The pool with this back-off in its annotation. Undefined: the pool without the annotation. */
+/** The pool with this back-off in its annotation. If `wait` is undefined: the pool without the annotation. */
 export function withBackoff(native: KubeObject, wait: PoolBackoff | undefined): KubeObject {
   const { [REPLACEMENTS_FAILED_ANNOTATION_KEY]: _, ...others } = native.metadata.annotations ?? {};
   const own = wait === undefined ? {} : { [REPLACEMENTS_FAILED_ANNOTATION_KEY]: written(wait) };
   return { ...native, metadata: { ...native.metadata, annotations: { ...others, ...own } } };
 }
 
-/** Whether the annotation of the pool stores exactly this back-off. Undefined: whether there is no annotation. */
+/**
+ * Whether the annotation of the pool stores exactly this back-off. If `wait` is undefined: whether there is no
+ * annotation.
+ */
 export function isWritten({ metadata }: KubeObject, wait: PoolBackoff | undefined): boolean {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   return text === (wait === undefined ? undefined : written(wait));

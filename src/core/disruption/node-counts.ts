@@ -13,7 +13,9 @@ import { nodesApart } from "../provisioning/what-if/picture-changes.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 export interface Count {
-  /** Number of nodes that budgets count: managed, initialized, and the instance is not being terminated. */
+  /**
+   * Number of nodes that budgets count: managed, initialized or rebooting, and the instance is not being terminated.
+   */
   readonly nodes: number;
   /** How many of these nodes are not Ready, leaving or rebooting. */
   readonly disrupting: number;

@@ -1,7 +1,7 @@
 /**
- * Which group of pools (repack/groups.ts) repack serves next, and how long each group has waited for quiet nodes. So
- * each group is served some time, and none waits without end. Kept in memory only: after a restart, every group starts
- * again.
+ * Which group of pools (repack/groups.ts) repack and single-node consolidation serve next, and how long each group has
+ * waited for quiet nodes. So each group is served some time, and none waits without end. Kept in memory only: after a
+ * restart, every group starts again.
  */
 import type { MoveRecord } from "./moves.ts";
 

@@ -68,8 +68,8 @@ function withSlotOf(id: string, instanceTypes: readonly InstanceType[]): readonl
 }
 
 /**
- * The offering with one more free slot, as after the removal of the node. An offering without free slots is unavailable
- * only for that reason.
+ * The offering with one more free slot, as after the removal of the node. If the offering has no free slot, this is
+ * assumed to be the only reason why it is unavailable.
  */
 function withOneSlot(offering: Offering): Offering {
   const slots = offering.reservationCapacity ?? 0;

@@ -1,8 +1,8 @@
 /**
- * Finds commands that no process works on any more, by their marks on nodes and claims. A command is resumed if all its
- * replacements were created and all its nodes are tainted or being deleted. Any other command is rolled back, and may
- * be proposed again on fresh facts. If a node of the command was untainted, pods that the plan does not know may run
- * there by now.
+ * Finds commands that no process works on any more, by their marks on nodes and claims. A command with replacements is
+ * resumed if all of them were created and all its nodes are tainted or being deleted. A command of any other kind, or a
+ * command that is too old, is rolled back. It may be proposed again on fresh facts. If a node of the command was
+ * untainted, pods that the plan does not know may run there by now.
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";

@@ -98,8 +98,8 @@ export function poolLabels(pool: Pool): Record<string, string> {
 }
 
 /**
- * Labels for keys that users defined and pods require, each with the lowest allowed value. Well-known labels are left
- * out, because the launched instance sets them. A requirement that only excludes values needs no label.
+ * Labels for keys that users defined and the pool or its pods require, each with the lowest allowed value. Well-known
+ * labels are left out, because the launched instance sets them. A requirement that only excludes values needs no label.
  */
 function claimLabels(planned: PlannedClaim): Record<string, string> {
   const labels: Record<string, string> = {};

@@ -1,6 +1,7 @@
 /**
- * Places affinity groups before all other pods. The first pod of such a group decides the host or zone of all others.
- * In the usual order, largest pods first, other large pods may take the room that the rest of the group needs there.
+ * Places affinity groups, whose pods must or should run near each other, before all other pods. The first pod of a
+ * group decides the host or zone of all others. In the usual order, largest pods first, other large pods may take the
+ * room that the rest of the group needs there.
  */
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";

@@ -147,7 +147,7 @@ export function allowsAbsence(requirement: Requirement): boolean {
   return (operator === "NotIn" && !hasBound(requirement)) || operator === "DoesNotExist";
 }
 
-/** The requirement in the form of the API. Some need more than one entry. */
+/** The requirement in the form of the API. Some requirements need more than one entry. */
 export function toSpecs(requirement: Requirement): RequirementSpec[] {
   const { key, values, gte, lte } = requirement;
   const rest = requirement.minValues === undefined ? {} : { minValues: requirement.minValues };

@@ -196,7 +196,7 @@ export class Requirements {
     return shown.map(formatRequirement).join(", ");
   }
 
-  /** A text with all values. Equal sets have equal texts. */
+  /** The requirements as one text. Equal requirements have equal texts. */
   get id(): string {
     this.#id ??= JSON.stringify(
       [...this.all()].map((r) => [

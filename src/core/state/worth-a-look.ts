@@ -11,7 +11,9 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { deepEqual } from "../../base/json.ts";
 import { isOthersFirst } from "./cordon.ts";
 
-/** Whether the node may now take pods that it would not have taken before. */
+/**
+ * Whether labels, taints or allocatable resources of the node changed, so that it may now take other pods than before.
+ */
 export function takesOthers(before: Node, after: Node): boolean {
   return !deepEqual(offerOf(before), offerOf(after));
 }

@@ -52,7 +52,10 @@ export interface Method {
   readonly disruptionClass: DisruptionClass;
   /** Whether the method simulates candidates. arbiter.ts runs such a method less often. */
   readonly simulates: boolean;
-  /** Whether its commands wait for validation. arbiter.ts does not run such a method while another command waits. */
+  /**
+   * Whether the method does not run while a command waits for validation. False for emptiness, although its commands
+   * may wait: removals of different empty nodes do not affect each other.
+   */
   readonly needsValidation: boolean;
   /** Whether the method could ever disrupt this candidate. The metric of eligible nodes counts it. */
   isEligible(candidate: Candidate, nowMs: number): boolean;

@@ -15,7 +15,7 @@ import type { Round } from "../round.ts";
 import { inRuns, type Method, type Proposal } from "./method.ts";
 import { deferredToRepack, poolsLeftToRepack } from "./repack.ts";
 
-/** The most nodes of one command. */
+/** The most nodes of a command that the second search finds. */
 const MAX_NODES = 100;
 /** How many pods the nodes that the first search tries together may have. */
 const PODS_PER_TRY = 1_500;

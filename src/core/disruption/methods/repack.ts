@@ -35,8 +35,9 @@ export const repack: Method = {
 };
 
 /**
- * Whether the node may be repacked. False for three kinds of nodes. In v1alpha5 and v1beta1, a command may have only
- * one replacement. A Job's pod loses its work when it is evicted. A node without pods has nothing to repack.
+ * Whether the node may be repacked: it may be consolidated, and is of none of three kinds. In v1alpha5 and v1beta1, a
+ * command may have only one replacement. A Job's pod loses its work when it is evicted. A node without pods has nothing
+ * to repack.
  */
 function mayBeRepacked(candidate: Candidate, nowMs: number): boolean {
   if (candidate.generation !== "v1" || jobPodOn([candidate]) !== undefined) return false;

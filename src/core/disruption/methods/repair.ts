@@ -103,7 +103,10 @@ function byUrgency(sick: readonly Sick[], nowMs: number): readonly Sick[] {
     .map(({ one }) => one);
 }
 
-/** The command, or why there is none. Undefined: another controller is changing the pool's nodes. */
+/**
+ * The command, or why there is none. Undefined: the node's static pool has too many nodes now, or no controller keeps
+ * its size.
+ */
 function commandFor(one: Sick, repairing: Repairing, round: Round): Command | string | undefined {
   const command = removal([one], { reason: "Unhealthy", via: "repair", repair: repairing });
   if (repairing.action === "RebootNode") return command;

@@ -1,6 +1,6 @@
 /**
- * The cheapest instance types that some pools offer without reservations. The price of a resource on them is a lower
- * bound. Repack rates nodes by this bound before it plans anything.
+ * The instance types that some pools offer outside of reservations, each at its lowest price. They give a lower bound
+ * on the price of resources. Repack rates nodes by this bound before it plans anything.
  */
 import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
