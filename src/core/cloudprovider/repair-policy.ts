@@ -14,7 +14,10 @@ export interface ReasonRegex {
 /** The remedies of node repair. */
 export type RepairAction = "ReplaceNode" | "RebootNode";
 
-/** A condition of a Node. A node that has it for longer than the toleration is replaced or rebooted. */
+/**
+ * A condition of a Node, and its remedy. A node that has the condition for longer than the toleration is replaced or
+ * rebooted.
+ */
 export interface RepairPolicy {
   readonly conditionType: string;
   readonly conditionStatus: "True" | "False" | "Unknown";

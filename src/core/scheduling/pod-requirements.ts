@@ -16,8 +16,9 @@ import { oneOf, toRequirement } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
 
 /**
- * The alternative terms of required node affinity, each combined with the nodeSelector. Never empty. An empty term
- * matches no node, as in kube-scheduler. In upstream it matches every node.
+ * The alternative terms of required node affinity, each combined with the nodeSelector. Never empty. An empty term is
+ * left out: in kube-scheduler it matches no node, in upstream every node. If all terms are empty, the nodeSelector
+ * alone counts.
  */
 export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
   const base = selectorRequirements(spec.nodeSelector);

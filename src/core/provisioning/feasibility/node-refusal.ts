@@ -28,7 +28,7 @@ export type NodeRefusal =
   | { readonly stage: "requirements"; readonly requirement: Requirement }
   /** The node is in none of the places where the pod's volumes can be reached. */
   | { readonly stage: "volumes"; readonly places: readonly Requirements[] }
-  /** Another pod on the node uses this host port of the pod. */
+  /** A pod on the node, or a DaemonSet pod that will run there, uses this host port of the pod. */
   | { readonly stage: "hostPorts"; readonly port: HostPort }
   /** The node cannot attach enough volumes of these CSI drivers. */
   | { readonly stage: "attachSlots"; readonly drivers: readonly string[] }

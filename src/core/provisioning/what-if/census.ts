@@ -220,7 +220,10 @@ export class Census {
     if (counts.get(domain) === 0) counts.delete(domain);
   }
 
-  /** Removes the node's domain from the group, if the domain has no counted pods and no nodes. */
+  /**
+   * Removes the node's domain from the group, if the domain has no counted pods and no nodes, and no new node can be
+   * launched there.
+   */
   #tidy(group: TopologyGroup, place: ExistingNode): void {
     const domain = place.domain(group.key);
     if (domain === undefined || group.counts.get(domain) !== 0) return;
