@@ -45,7 +45,10 @@ export interface Size {
   readonly height: number;
 }
 
-/** The canvas' context, cleared and scaled to units. `width` and `height` are units. Undefined if there is nothing to draw on. */
+/**
+ * The canvas' context, cleared and scaled to units. `width` and `height` are units. Undefined if there is nothing to
+ * draw on.
+ */
 export function prepared(canvas: HTMLCanvasElement | null, { width, height }: Size) {
   const context = canvas?.getContext("2d");
   if (canvas === null || context === null || context === undefined || width === 0) return undefined;

@@ -103,7 +103,10 @@ export interface World {
   readonly cluster: ClusterState;
   /** Stops terminations that no user requested, when there are too many of them. */
   readonly brake: Brake;
-  /** This process's clock minus the API server's, by its last response. Undefined: the response had no time. */
+  /**
+   * This process's clock minus the API server's, in milliseconds, by the server's last answer with a time. Undefined:
+   * no answer with a time has come yet.
+   */
   readonly clockSkewMs: () => number | undefined;
   /** Collects facts for traces. Absent: no traces are exported. */
   readonly spans?: SpanNotes;

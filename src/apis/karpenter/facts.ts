@@ -1,6 +1,6 @@
 /**
- * The ConfigMap of the facts, by default `karpenter-facts` (karpenter-ts only). The controller writes its settings and its prices
- * there, because no other object has them. `karpenter explain`, `simulate` and `plan` read it.
+ * The ConfigMap of the facts, by default `karpenter-facts` (karpenter-ts only). The controller writes its settings and
+ * its prices there, because no other object has them. `karpenter explain`, `simulate` and `plan` read it.
  */
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";

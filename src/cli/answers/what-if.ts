@@ -24,7 +24,10 @@ const POOL_KINDS = ["NodePool", "Provisioner"];
 /** Kinds of node classes, which are often in one file with their NodePool. */
 const CLASS_KINDS = ["EC2NodeClass", "AWSNodeTemplate", "KWOKNodeClass"];
 
-/** The NodePools of the files of `--nodepool-file`, and a note for each node class among them. Throws CliError for other kinds. */
+/**
+ * The NodePools of the files of `--nodepool-file`, and a note for each node class among them. Throws CliError for other
+ * kinds.
+ */
 export function poolsIn(found: readonly Found[]): {
   readonly pools: readonly Found[];
   readonly notes: readonly string[];

@@ -88,8 +88,8 @@ export class SpanNotes {
   }
 
   /**
-   * Records the claim's current state. Undefined: it is gone. Returns after how many milliseconds it must be checked
-   * again at the latest.
+   * Records the claim's current state. `claim` undefined: the claim is gone. Returns after how many milliseconds the
+   * claim must be checked again at the latest.
    */
   saw(name: string, claim: NodeClaim | undefined): number | undefined {
     this.#noteCommand(name, claim);

@@ -12,7 +12,7 @@ export interface ServerClock {
   /**
    * This process's current time minus the server's, in milliseconds, exact to about a second. Between two answers the
    * server's time advances with the monotonic clock, so a jump of this process's clock shows at once. Undefined: no
-   * answer has come yet.
+   * answer with a time has come yet.
    */
   skewMs(): number | undefined;
 }

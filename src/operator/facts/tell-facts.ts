@@ -1,8 +1,8 @@
 /**
  * Writes the given settings and the prices in use to the ConfigMap `karpenter-facts`, or to that of `--facts-name`
- * (karpenter-ts only). Answers of the CLI read it; nothing else depends on it. It is read before each write, so that changes by others are
- * corrected. Without the right to read it, each change is written once. The chart creates the empty object, so no
- * right to create is needed.
+ * (karpenter-ts only). Answers of the CLI read it; nothing else depends on it. The ConfigMap is read before each write,
+ * so that changes by others are corrected. Without the right to read it, each change is written once. The chart creates
+ * the empty object, so no right to create is needed.
  */
 import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
 import { factsChanges, factsData, type PriceList } from "../../apis/karpenter/facts.ts";

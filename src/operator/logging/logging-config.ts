@@ -1,7 +1,7 @@
 /**
- * Follows the ConfigMap config-logging (or that of --config-logging-name), with which older generations change the log level at run time. The level is
- * `loglevel.controller`, or else `level` of `zap-logger-config`, or else the level from the start.
- * `loglevel.webhook` is for the webhooks. Entries without effect are logged once.
+ * Follows the ConfigMap config-logging (or that of --config-logging-name), with which older generations change the log
+ * level at run time. The level is `loglevel.controller`, or else `level` of `zap-logger-config`, or else the level from
+ * the start. `loglevel.webhook` is for the webhooks. Entries without effect are logged once.
  * upstream: knative.dev/pkg/logging, by way of pkg/operator at v0.31
  */
 

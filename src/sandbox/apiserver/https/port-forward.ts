@@ -1,6 +1,7 @@
 /**
  * Ports of pods, for `kubectl port-forward` and client-go: the protocol `portforward.k8s.io` over SPDY. A connection of
- * the client is two streams of one request id: `data` carries its bytes, `error` a sentence when the port does not answer.
+ * the client is two streams of one request id: `data` carries its bytes, `error` a sentence when the port does not
+ * answer.
  * upstream: kubelet's pkg/kubelet/cri/streaming/portforward of Kubernetes
  */
 import type { Duplex } from "node:stream";

@@ -1,4 +1,7 @@
-/** What policies and bindings match: resources, operations, selectors. upstream: pkg/apis/admissionregistration/validation */
+/**
+ * What policies and bindings match: resources, operations, selectors.
+ * upstream: pkg/apis/admissionregistration/validation
+ */
 import { duplicate, invalid, notSupported, required } from "../schema/field-error.ts";
 import { nameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";

@@ -1,4 +1,7 @@
-/** Validating admission policies and their bindings. upstream: pkg/apis/admissionregistration/validation, v1/defaults.go */
+/**
+ * Validating admission policies and their bindings.
+ * upstream: pkg/apis/admissionregistration/validation, v1/defaults.go
+ */
 import { isWord } from "../cel/engine.ts";
 import { type PolicyNames, shownType, typeIn } from "../cel/policy-types.ts";
 import {

@@ -1,4 +1,7 @@
-/** The row of a HorizontalPodAutoscaler, the same in both versions. upstream: pkg/printers/internalversion/printers.go */
+/**
+ * The row of a HorizontalPodAutoscaler, the same in both versions.
+ * upstream: pkg/printers/internalversion/printers.go
+ */
 
 import type { Raw } from "../registry/kind-rules.ts";
 import { newerAutoscalerOf } from "../versions/autoscaler-versions.ts";
