@@ -46,7 +46,10 @@ export function podMirror(mirrors: Mirrors): Mirror<Pod> {
 /** Limit of client-go's spam filter: an object may have this many Events without a wait, then one each five minutes. */
 const BURST_PER_OBJECT = 25;
 const REFILL_MS = 300_000;
-/** Number of objects whose remaining Events are remembered. The oldest object is forgotten first. */
+/**
+ * Number of objects for which it is remembered how many Events they may still have. The object known longest is
+ * forgotten first.
+ */
 const REMEMBERED_OBJECTS = 4_096;
 
 /** The Event recorder of one component (`default-scheduler`, `kubelet`, …), with the rate limits of the real one. */

@@ -90,7 +90,7 @@ function podsOrExpression(): JsonSchema {
   };
 }
 
-/** Rules about pairs of fields: which must be the greater, or of which neither may be set alone. */
+/** Rules about pairs of fields: which of two must be the greater, or which two must have the same keys. */
 const PAIRS: readonly (readonly [string, string])[] = [
   [
     "!(has(self.imageGCHighThresholdPercent) && has(self.imageGCLowThresholdPercent)) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",

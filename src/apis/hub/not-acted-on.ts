@@ -21,7 +21,7 @@ export interface FieldNotActedOn {
   readonly isOutdated?: true;
 }
 
-/** All such fields. Exported for a test that compares them with the kinds. */
+/** All fields without effect. Exported for a test that compares them with the kinds. */
 export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
   {
     kind: "NodePool",

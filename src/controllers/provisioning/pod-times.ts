@@ -12,7 +12,10 @@ export interface PodTimes {
   acknowledge(pod: Pod): void;
   /** Records that a plan included the pod. The first call returns the milliseconds since the pod was seen. */
   decide(pod: Pod, placed: boolean): number | undefined;
-  /** When a plan first had a place for the pod. Undefined: the last plan had none. */
+  /**
+   * The time since which every plan has had a place for the pod. Undefined: the last plan had none, or no plan has
+   * included the pod yet.
+   */
   placedAtMs(pod: Pod): number | undefined;
   /** Pods that no plan has included yet, and when each was seen. */
   undecided(): Iterable<{

@@ -155,7 +155,10 @@ class NoProfileError extends Error {
 
 const NO_PERMISSION = /UnauthorizedOperation|AccessDenied|AuthFailure/;
 
-/** The refusal if a permission is missing. Undefined: the dry run succeeded, or failed for another reason. */
+/**
+ * The refusal if a permission or the instance profile is missing. Undefined: the dry run succeeded, or failed for
+ * another reason. Rejects if AWS was not available or throttled the call.
+ */
 async function refusal(reason: string, call: () => Promise<unknown>): Promise<Refusal | undefined> {
   try {
     await call();

@@ -9,7 +9,10 @@ import type { Raw } from "./kind-rules.ts";
 
 const LABEL = "resource.kubernetes.io/admin-access";
 
-/** Errors of a new claim's or template's requests. kube-apiserver names the same field for both kinds. */
+/**
+ * The error if a new claim or template requests devices with `adminAccess` and the namespace has no label for it.
+ * kube-apiserver names the same field for both kinds.
+ */
 export function adminRequestErrors(
   devices: Raw,
   namespace: string | undefined,
@@ -20,7 +23,7 @@ export function adminRequestErrors(
   return at < 0 ? [] : unlabelled(`spec.devices.requests[${at}].adminAccess`, namespace, store);
 }
 
-/** Errors of devices that are newly allocated to a claim. */
+/** The error if a claim is newly given devices with `adminAccess` and the namespace has no label for it. */
 export function adminResultErrors(claim: Raw, current: Raw, store: StoreReader): FieldError[] {
   const adminAt = ({ status }: Raw): number =>
     ((status?.allocation?.devices?.results ?? []) as readonly Raw[]).findIndex(

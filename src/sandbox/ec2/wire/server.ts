@@ -58,7 +58,7 @@ export const AWS_LIMITS: Partial<Limits> = {
   sharePercent: 100,
 };
 
-/** Options of the HTTP endpoint: where to listen. */
+/** Options of the HTTP endpoint. */
 export interface AwsEndpointOptions {
   /** The port to listen on. 0 means any free port. */
   readonly port: number;

@@ -110,7 +110,7 @@ class ResourceClaims {
     await patchObject(this.#kube, POD, pod, { ...pod, status } as Pod);
   }
 
-  /** A claim that was created before, but whose name is not in the pod's status yet. */
+  /** The name of a claim that was created earlier for the pod, but is not in the pod's status yet. */
   #madeBefore({ metadata }: Pod, name: string): string | undefined {
     return this.#claims
       .list()

@@ -33,7 +33,10 @@ export interface Verdict {
   readonly message: string;
 }
 
-/** Counts each pod once. The counts in the Job's status include pods that were deleted. */
+/**
+ * Counts the Job's pods, each once. A finished pod is added to the counts in the Job's status only while it has the
+ * tracking finalizer. The status still counts pods that were deleted.
+ */
 export function countPods(job: Job, pods: readonly Pod[]): Counts {
   const status = (job.status ?? {}) as {
     succeeded?: number;
@@ -147,7 +150,7 @@ export function verdictOf(job: Job, counts: Counts, nowMs: number): Verdict | un
   return { type: "Complete", reason: "CompletionsReached", message };
 }
 
-/** Milliseconds until `activeDeadlineSeconds` has passed, at least 0. Undefined without a deadline. */
+/** Milliseconds until the Job's deadline, at least 0. Undefined: it has no deadline, or it has not started. */
 export function untilDeadline(job: Job, nowMs: number): number | undefined {
   const startedAt = fromRfc3339(job.status?.["startTime"] as string | undefined);
   const { activeDeadlineSeconds } = job.spec;
