@@ -13,6 +13,7 @@ import type { CreateFleetInput, FleetError, FleetInstance } from "../api/launche
 import { Batcher } from "../batch/batcher.ts";
 import { Pace } from "../batch/pace.ts";
 import { isNotFound } from "../errors.ts";
+import { DeniedLaunches, withToken } from "./denied-launches.ts";
 import { FleetTokens } from "./fleet-tokens.ts";
 
 /** The part of a fleet's answer for one caller. */
@@ -42,7 +43,7 @@ export class Ec2Batches {
       metrics.observe("cloudprovider_batcher_batch_time_seconds", { batcher }, openMs / 1_000);
       metrics.observe("cloudprovider_batcher_batch_size", { batcher }, size);
     };
-    const tokens = new FleetTokens();
+    const fleets = { ec2, tokens: new FleetTokens(), denied: new DeniedLaunches(ec2, clock) };
     this.#fleets = new Batcher<FleetWish, FleetAnswer>({
       clock,
       onBatch: onBatch("create_fleet"),
@@ -50,7 +51,7 @@ export class Ec2Batches {
       maxMs: 1_000,
       maxItems: 1_000,
       keyOf: ({ input }) => canonicalJson(input),
-      execute: (wishes) => createFleet(ec2, tokens, wishes),
+      execute: (wishes) => createFleet(fleets, wishes),
     });
     const list = { clock, idleMs: 100, maxMs: 1_000, maxItems: 500, keyOf: () => "" };
     this.#lookups = new Batcher<string, Instance | undefined>({
@@ -98,39 +99,79 @@ function paced(ec2: Ec2Api, clock: Clock): Batched {
   };
 }
 
+/** What calls of CreateFleet need. */
+interface Fleets {
+  readonly ec2: Batched;
+  readonly tokens: FleetTokens;
+  readonly denied: DeniedLaunches;
+}
+
+/** Instances that EC2 denied come first. Only what is left over is launched. */
 async function createFleet(
-  ec2: Batched,
-  tokens: FleetTokens,
+  fleets: Fleets,
   wishes: readonly FleetWish[],
-): Promise<readonly FleetAnswer[]> {
+): Promise<readonly (FleetAnswer | Error)[]> {
   const [first] = wishes;
   if (first === undefined) return [];
-  const { TargetCapacitySpecification: target } = first.input;
-  const input = {
-    ...first.input,
+  const { own, others } = await fleets.denied.take(first.input, wishes.length);
+  const served = own.map((group) => ({ instance: oneOf(group), errors: [] }));
+  for (const { claimUid } of wishes.slice(0, own.length)) fleets.tokens.heard(claimUid, true);
+  const left = wishes.slice(own.length);
+  if (left.length === 0) return served;
+  if (others.length === 0) return [...served, ...(await launchFleet(fleets, left))];
+  const which = others.length === 1 ? "1 instance" : `${others.length} instances`;
+  const why = `EC2 launched ${which} that it had denied, ${others[0]} first; nothing more is launched for this NodePool until no such instance runs`;
+  return [...served, ...left.map(() => new AwsError("LaunchDenied", why))];
+}
+
+async function launchFleet(
+  { ec2, tokens, denied }: Fleets,
+  wishes: readonly FleetWish[],
+): Promise<readonly (FleetAnswer | Error)[]> {
+  const { input } = wishes[0] as FleetWish;
+  const { TargetCapacitySpecification: target } = input;
+  const whole = {
+    ...input,
     TargetCapacitySpecification: { ...target, TotalTargetCapacity: wishes.length },
   };
-  const ClientToken = tokens.of(
-    input,
+  const token = tokens.of(
+    whole,
     wishes.map(({ claimUid }) => claimUid),
   );
-  const output = await ec2.createFleet({
-    ...input,
-    ...(ClientToken === undefined ? {} : { ClientToken }),
-  });
-  const instances = output.Instances.flatMap((group) =>
-    group.InstanceIds.map((instanceId) => ({ ...group, instanceId })),
-  );
-  const few: FleetError = {
-    ErrorCode: "UnfulfillableCapacity",
-    ErrorMessage: "too few instances returned",
-  };
-  const errors = output.Errors.length > 0 ? output.Errors : [few];
+  const answer = await ec2
+    .createFleet(token === undefined ? whole : withToken(whole, token))
+    .catch((error: Error) => error);
+  const named = answer instanceof Error ? [] : answer.Instances.flatMap(each);
+  if (token !== undefined && named.length !== wishes.length) {
+    const known = named.slice(0, wishes.length).map(({ instanceId }) => instanceId);
+    denied.doubt(token, input, known);
+    // If EC2 does not answer, the next launch asks again.
+    const late = await denied.take(input, wishes.length - known.length).catch(() => undefined);
+    named.push(...(late?.own ?? []).map(oneOf));
+  }
   return wishes.map(({ claimUid }, at) => {
-    const instance = instances[at];
+    const instance = named[at];
+    if (answer instanceof Error && instance === undefined) return answer;
     tokens.heard(claimUid, instance !== undefined);
-    return { instance, errors: instance === undefined ? errors : output.Errors };
+    const errors = answer instanceof Error ? [] : answer.Errors;
+    if (instance === undefined && errors.length === 0) return { instance, errors: [TOO_FEW] };
+    return { instance, errors };
   });
+}
+
+const TOO_FEW: FleetError = {
+  ErrorCode: "UnfulfillableCapacity",
+  ErrorMessage: "too few instances returned",
+};
+
+type OneInstance = NonNullable<FleetAnswer["instance"]>;
+
+function each(group: FleetInstance): readonly OneInstance[] {
+  return group.InstanceIds.map((instanceId) => ({ ...group, instanceId }));
+}
+
+function oneOf(group: FleetInstance): OneInstance {
+  return { ...group, instanceId: group.InstanceIds[0] as string };
 }
 
 async function describe(

@@ -18,6 +18,7 @@ class Fleets {
   stock = 100;
 
   readonly api = {
+    describeInstances: async () => ({ Reservations: [] }),
     createFleet: async ({ ClientToken = "", TargetCapacitySpecification }: CreateFleetInput) => {
       const known = this.answers.get(ClientToken);
       if (known !== undefined) return known;

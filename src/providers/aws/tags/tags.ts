@@ -20,6 +20,8 @@ export const EKS_CLUSTER_TAG = "eks:eks-cluster-name";
 export const NODECLASS_TAG = "karpenter.k8s.aws/ec2nodeclass";
 /** The tag of instances with the name of the claim. */
 export const NODECLAIM_TAG = "karpenter.sh/nodeclaim";
+/** The tag of instances with the ClientToken of the call that launched them. */
+export const LAUNCH_TAG = "karpenter.sh/launch";
 /** The tag of launch templates with the cluster whose controller may delete them. */
 export const TEMPLATE_CLUSTER_TAG = "karpenter.k8s.aws/cluster";
 const NAME_TAG = "Name";

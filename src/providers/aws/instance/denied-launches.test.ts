@@ -1,0 +1,171 @@
+/** EC2 launches instances, and its answer denies them. */
+import { describe, expect, it } from "vitest";
+import { VirtualClock } from "../../../base/virtual-clock.ts";
+import { AwsError } from "../api/call.ts";
+import type { Ec2Api } from "../api/ec2.ts";
+import type { DescribeInstancesInput, Instance } from "../api/instances.ts";
+import type { CreateFleetInput, CreateFleetOutput } from "../api/launches.ts";
+import { LAUNCH_TAG } from "../tags/tags.ts";
+import { Ec2Batches } from "./ec2-batches.ts";
+
+/** A fleet for a pool. `type`: what tells its input from others of the pool. */
+function input(type = "m5.large", pool = "default"): CreateFleetInput {
+  const Tags = [{ Key: "karpenter.sh/nodepool", Value: pool }];
+  return {
+    Type: "instant",
+    LaunchTemplateConfigs: [
+      {
+        LaunchTemplateSpecification: { LaunchTemplateName: "one", Version: "$Latest" },
+        Overrides: [{ InstanceType: type, SubnetId: "subnet-1" }],
+      },
+    ],
+    TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: "spot" },
+    TagSpecifications: [{ ResourceType: "instance", Tags }],
+  };
+}
+
+type Answer = (whole: CreateFleetOutput) => CreateFleetOutput;
+const truly: Answer = (whole) => whole;
+const soldOut: Answer = (whole) => ({
+  ...whole,
+  Instances: [],
+  Errors: [{ ErrorCode: "InsufficientInstanceCapacity", ErrorMessage: "none is left" }],
+});
+const broken: Answer = () => {
+  throw new AwsError("InternalError", "an internal error has occurred", 500);
+};
+
+class FalseEc2 {
+  readonly clock = new VirtualClock();
+  readonly instances: Instance[] = [];
+  answer: Answer = truly;
+  /** Milliseconds until EC2 lists an instance. */
+  lateMs = 0;
+  canList = true;
+  lists = 0;
+  readonly #seenAt = new Map<string, number>();
+  readonly #batches = new Ec2Batches(this as unknown as Ec2Api, this.clock, {
+    observe: () => undefined,
+  });
+
+  async createFleet(fleet: CreateFleetInput): Promise<CreateFleetOutput> {
+    const [{ Overrides: [override] = [] } = {}] = fleet.LaunchTemplateConfigs;
+    const InstanceType = override?.InstanceType ?? "";
+    const count = fleet.TargetCapacitySpecification.TotalTargetCapacity;
+    const InstanceIds = Array.from({ length: count }, () => {
+      const InstanceId = `i-${this.instances.length + 1}`;
+      const { Tags = [] } = fleet.TagSpecifications?.[0] ?? {};
+      const Placement = { AvailabilityZone: "us-west-2a" };
+      const one = { InstanceId, InstanceType, Tags, Placement, State: { Name: "running" } };
+      this.instances.push(one as unknown as Instance);
+      this.#seenAt.set(InstanceId, this.clock.now() + this.lateMs);
+      return InstanceId;
+    });
+    return this.answer({
+      FleetId: "fleet-1",
+      Instances: [{ InstanceIds, InstanceType }],
+      Errors: [],
+    });
+  }
+
+  async describeInstances({ Filters = [] }: DescribeInstancesInput) {
+    this.lists++;
+    if (!this.canList) throw new AwsError("InternalError", "no list", 500);
+    const tokens = Filters.find(({ Name }) => Name === `tag:${LAUNCH_TAG}`)?.Values ?? [];
+    const Instances = this.instances.filter(
+      ({ InstanceId, Tags }) =>
+        (this.#seenAt.get(InstanceId) ?? 0) <= this.clock.now() &&
+        Tags.some(({ Key, Value }) => Key === LAUNCH_TAG && tokens.includes(Value)),
+    );
+    return { Reservations: [{ Instances }] };
+  }
+
+  /** The instance that each claim gets, or the code of the error. */
+  async launch(uids: readonly string[], fleet = input()): Promise<readonly string[]> {
+    const all = Promise.allSettled(uids.map((uid) => this.#batches.createFleet(fleet, uid)));
+    await this.clock.advance(2_000);
+    return (await all).map((one) =>
+      one.status === "rejected"
+        ? (one.reason as AwsError).code
+        : (one.value.instance?.instanceId ?? one.value.errors[0]?.ErrorCode ?? "nothing"),
+    );
+  }
+}
+
+describe("instances that EC2 launches and denies", () => {
+  it.each([soldOut, broken])("go to the claims of the call", async (answer) => {
+    const ec2 = new FalseEc2();
+    ec2.answer = answer;
+    expect(await ec2.launch(["a", "b"])).toEqual(["i-1", "i-2"]);
+    expect(ec2.instances).toHaveLength(2);
+  });
+
+  it("go to the claims that the answer leaves out", async () => {
+    const ec2 = new FalseEc2();
+    ec2.answer = ({ Instances: [group], ...rest }) => ({
+      ...rest,
+      Instances: [{ InstanceIds: group?.InstanceIds.slice(0, 1) ?? [], InstanceType: "m5.large" }],
+    });
+    expect(await ec2.launch(["a", "b", "c"])).toEqual(["i-1", "i-2", "i-3"]);
+  });
+
+  it("go to later claims for an equal fleet, one each, if EC2 lists them late", async () => {
+    const ec2 = new FalseEc2();
+    ec2.answer = soldOut;
+    ec2.lateMs = 20_000;
+    expect(await ec2.launch(["a", "b"])).toEqual(Array(2).fill("InsufficientInstanceCapacity"));
+    await ec2.clock.advance(20_000);
+    expect(await ec2.launch(["c"])).toEqual(["i-1"]);
+    ec2.answer = truly;
+    expect(await ec2.launch(["d", "e"])).toEqual(["i-2", "i-3"]);
+  });
+
+  it("stop other launches for their NodePool, and for no other, until they end", async () => {
+    const ec2 = new FalseEc2();
+    ec2.answer = soldOut;
+    ec2.lateMs = 20_000;
+    await ec2.launch(["a"]);
+    await ec2.clock.advance(20_000);
+    ec2.answer = truly;
+    ec2.lateMs = 0;
+    expect(await ec2.launch(["b"], input("c5.large"))).toEqual(["LaunchDenied"]);
+    expect(await ec2.launch(["c"], input("c5.large", "another"))).toEqual(["i-2"]);
+    ec2.instances.splice(0, 1);
+    expect((await ec2.launch(["b"], input("c5.large")))[0]).toMatch(/^i-/);
+  });
+
+  it("are looked for before the next launch if EC2 could not be asked", async () => {
+    const ec2 = new FalseEc2();
+    ec2.answer = broken;
+    ec2.canList = false;
+    expect(await ec2.launch(["a"])).toEqual(["InternalError"]);
+    expect(await ec2.launch(["a"])).toEqual(["InternalError"]);
+    expect(ec2.instances).toHaveLength(1);
+    ec2.canList = true;
+    expect(await ec2.launch(["a"])).toEqual(["i-1"]);
+  });
+});
+
+describe("EC2 is not asked", () => {
+  it("after answers that name an instance for each claim", async () => {
+    const ec2 = new FalseEc2();
+    await ec2.launch(["a", "b"]);
+    await ec2.launch(["c"]);
+    expect(ec2.lists).toBe(0);
+  });
+
+  it("about a doubtful answer of some minutes ago", async () => {
+    const ec2 = new FalseEc2();
+    ec2.answer = (whole) => {
+      ec2.instances.length = 0;
+      return soldOut(whole);
+    };
+    await ec2.launch(["a"]);
+    ec2.answer = truly;
+    await ec2.clock.advance(120_000);
+    await ec2.launch(["b"]);
+    const { lists } = ec2;
+    await ec2.launch(["c"]);
+    expect(ec2.lists).toBe(lists);
+  });
+});
