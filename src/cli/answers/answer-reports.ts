@@ -5,11 +5,11 @@ import type { NodeView } from "../../core/state/node-view.ts";
 import { perMonth } from "../program/figures.ts";
 import { sectionsIn } from "../program/layout.ts";
 import { clusterPools } from "../report/cluster-map.ts";
-import type { Report } from "../report/report.ts";
+import { type Report, roomFigures } from "../report/report.ts";
 import type { Answer, PoolList } from "./explain.ts";
 import { answerLines, poolRows } from "./explain-text.ts";
 import type { Simulated } from "./simulate.ts";
-import { byReason, ENDINGS, nextLine, stepRow } from "./simulate-text.ts";
+import { byReason, ENDINGS, resultSections, stepRow } from "./simulate-text.ts";
 
 /** The report of a simulation: maps before and after, and the steps between them. */
 export function simulateReport(
@@ -17,7 +17,7 @@ export function simulateReport(
   [before, after]: readonly [before: Model, after: Model],
   notes: readonly string[],
 ): Report {
-  const { says, before: was, after: is, steps, against, next, ended } = answer;
+  const { says, before: was, after: is, steps, ended } = answer;
   const saves = answer.savesMicroUsdPerHour;
   const without = "No node.";
   return {
@@ -32,6 +32,7 @@ export function simulateReport(
       { label: saves < 0 ? "Adds per month" : "Saves per month", value: perMonth(Math.abs(saves)) },
       { label: "Pods moved", value: String(answer.podsMoved) },
       { label: "Pods without a place", value: String(is.pendingPods) },
+      ...roomFigures(answer.headroom),
     ],
     maps: [
       { title: "Before", pools: clusterPools(before), without },
@@ -40,11 +41,7 @@ export function simulateReport(
     unplaced: byReason(answer.unplaced),
     sections: [
       { title: "Steps", lines: steps.map((step) => stepRow(step).join(", ")) },
-      {
-        title: "Would delay the removal in a live cluster",
-        lines: against.map((one) => `${one.node}: ${one.says}`),
-      },
-      { title: "Next", lines: next.map(nextLine) },
+      ...resultSections(answer),
       { title: "End", lines: ended === undefined ? [] : [ENDINGS[ended]] },
       { title: "Notes", lines: notes },
     ],

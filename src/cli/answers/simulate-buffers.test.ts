@@ -140,4 +140,12 @@ describe("karpenter simulate with CapacityBuffers", () => {
     expect(text).toContain("Room kept for CapacityBuffers\n  shop/spare: 3 of 5 pods\n");
     expect(text).not.toContain("Pods without a place");
   });
+
+  it.each(["markdown", "html", "svg"] as const)("reports their room as %s", async (output) => {
+    const objects = [snapshotPool({ limits: { cpu: "4" } }), ...nodes("a"), TEMPLATE, buffer(5)];
+    const { text } = await run(objects, { output });
+    expect(text.replace(/<[^>]*>|\*\*/g, "")).toMatch(/Buffer pods with room:?\s*3 of 5/);
+    if (output !== "svg")
+      expect(text).toMatch(/Room kept for CapacityBuffers[\s\S]*shop\/spare: 3 of 5 pods/);
+  });
 });

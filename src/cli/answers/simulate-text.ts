@@ -12,31 +12,43 @@ const NAMED = 5;
 
 /** The answer and its notes as text that ends with a newline. */
 export function simulateText(answer: Simulated, notes: readonly string[]): Printed {
-  const { steps, unplaced, headroom = [], against, unhealthy = [], next, ended } = answer;
+  const { says, steps, unplaced, ended } = answer;
   const lines = [
-    answer.says,
+    says,
     ...(steps.length === 0 ? [] : ["", "Steps", ...table(steps.map(stepRow))]),
-    ...section(
-      "Would delay the removal in a live cluster",
-      against.map(({ node, says }) => `${node}: ${says}`),
-    ),
-    ...section(
-      "Unhealthy nodes",
-      unhealthy.map(({ node, says }) => `${node}: ${says}`),
-    ),
     ...section(
       "Pods without a place",
       byReason(unplaced).map(({ reasons, pods }) => `${named(pods)}: ${reasons.join("; ")}`),
     ),
-    ...section(
-      "Room kept for CapacityBuffers",
-      headroom.map(({ buffer, pods, placed }) => `${buffer}: ${placed} of ${counted(pods, "pod")}`),
-    ),
-    ...section("Next", next.map(nextLine)),
+    ...resultSections(answer).flatMap(({ title, lines }) => section(title, lines)),
     ...(ended === undefined ? [] : ["", ENDINGS[ended]]),
     ...notes.map((note) => `note: ${note}`),
   ];
   return printedLines(lines);
+}
+
+/** What text and reports say below the steps. A section may have no lines. */
+export function resultSections({
+  against,
+  unhealthy = [],
+  headroom = [],
+  next,
+}: Simulated): readonly { readonly title: string; readonly lines: readonly string[] }[] {
+  return [
+    { title: "Would delay the removal in a live cluster", lines: against.map(nodeLine) },
+    { title: "Unhealthy nodes", lines: unhealthy.map(nodeLine) },
+    {
+      title: "Room kept for CapacityBuffers",
+      lines: headroom.map(
+        ({ buffer, pods, placed }) => `${buffer}: ${placed} of ${counted(pods, "pod")}`,
+      ),
+    },
+    { title: "Next", lines: next.map(nextLine) },
+  ];
+}
+
+function nodeLine({ node, says }: { readonly node: string; readonly says: string }): string {
+  return `${node}: ${says}`;
 }
 
 /** Pods without a place, grouped by reason, because replicas usually have the same one. */
@@ -72,8 +84,8 @@ export function stepRow({ at, kind, says, moves, launched, priceMicroUsdPerHour 
   return [at, `${usd(priceMicroUsdPerHour)}/h`, counted(moved, "pod"), `${says}${more}`];
 }
 
-/** The line about a command of the disruption loop. */
-export function nextLine({ says, method }: CommandAnswer): string {
+/** A command of the disruption loop. */
+function nextLine({ says, method }: CommandAnswer): string {
   return `${says}, by ${method}`;
 }
 

@@ -102,6 +102,7 @@ export function planReport(plan: Plan, result: SchedulingResult, notes: readonly
       ...(bound === undefined
         ? []
         : [{ label: "No plan costs less than", value: `${usd(bound)}/h` }]),
+      ...roomFigures(plan.headroom),
     ],
     maps: [{ pools: poolsOf(result.newClaims), without: "No new node is needed." }],
     unplaced: unplacedOf(plan),
@@ -111,6 +112,16 @@ export function planReport(plan: Plan, result: SchedulingResult, notes: readonly
       { title: "Notes", lines: notes },
     ],
   };
+}
+
+/** The room of all CapacityBuffers together. Empty if there are none. */
+export function roomFigures(
+  rooms: readonly { readonly pods: number; readonly placed: number }[] = [],
+): readonly Figure[] {
+  if (rooms.length === 0) return [];
+  const sum = (of: "pods" | "placed") => rooms.reduce((all, one) => all + one[of], 0);
+  const value = `${grouped(sum("placed"))} of ${grouped(sum("pods"))}`;
+  return [{ label: "Buffer pods with room", value }];
 }
 
 /** One line of text about a node. */
