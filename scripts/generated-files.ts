@@ -15,6 +15,7 @@ import { parityPage } from "./parity/parity-page.ts";
 import { plannerPage } from "./planner-page.ts";
 import { presetsPage } from "./presets-page.ts";
 import { safetyPage } from "./safety-page.ts";
+import { upstreamPage } from "./upstream-page.ts";
 import { versionsPage } from "./versions/versions-page.ts";
 
 export function generatedFiles(): readonly GeneratedFile[] {
@@ -33,6 +34,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
     { path: "docs/reference/parity.md", content: parityPage() },
     { path: "docs/reference/presets.md", content: presetsPage() },
     { path: "docs/reference/settings.md", content: settingsPage() },
+    { path: "docs/reference/upstream-suites.md", content: upstreamPage() },
     { path: "docs/reference/versions.md", content: versionsPage() },
   ];
 }

@@ -4,8 +4,15 @@
  * test/upstream/known-failures.ts does not list. Without Go or its modules it says so in one line and exits with
  * 0.
  */
-import { spawn } from "node:child_process";
-import { createWriteStream, existsSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import {
+  createWriteStream,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { openBed, type Target, type Who } from "../test/upstream/bed.ts";
@@ -17,10 +24,32 @@ import {
   whyNotBuildable,
 } from "../test/upstream/builds.ts";
 import { KNOWN_FAILURES } from "../test/upstream/known-failures.ts";
-import { outcomesOf, verdictOf } from "../test/upstream/report.ts";
+import { type Outcome, outcomesOf, verdictOf } from "../test/upstream/report.ts";
+import { RESULTS_FILE, recordedResults, withOutcomes } from "../test/upstream/results.ts";
+
+const USAGE = `npm run test:upstream -- [options]
+
+  --suite NAME        ${SUITES.join(", ")}; default regression
+  --target NAME       cluster (a real control plane with kwok) or sandbox; default cluster
+  --focus REGEX       only specs whose name matches
+  --skip REGEX        without specs whose name matches
+  --operator NAME     ours or upstream; default ours
+  --report FILE       keeps ginkgo's report there
+  --judge FILE        runs nothing, and judges a report that an earlier run kept
+  --beside FILE       shows the results of a report beside these
+  --record            writes the results into test/upstream/results.json
+  --commit SHA        the commit that is recorded; default the one checked out
+  --all               also specs that are listed as left out
+  --only-build        builds what a run needs
+  --help              this text
+`;
 
 const { values } = parseArgs({
   options: {
+    help: { type: "boolean", default: false },
+    judge: { type: "string" },
+    record: { type: "boolean", default: false },
+    commit: { type: "string" },
     suite: { type: "string", default: "regression" },
     target: { type: "string", default: "cluster" },
     operator: { type: "string", default: "ours" },
@@ -43,10 +72,15 @@ const code = await main();
 process.stdout.write("", () => process.exit(code));
 
 async function main(): Promise<number> {
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
   const suite = choice("suite", values.suite, SUITES);
   const target = choice<Target>("target", values.target, ["cluster", "sandbox"]);
   const who = choice<Who>("operator", values.operator, ["ours", "upstream"]);
   if (suite === undefined || target === undefined || who === undefined) return 2;
+  if (values.judge !== undefined) return judge(suite, target, values.judge);
   const missing = whyNotBuildable();
   if (missing !== undefined) {
     say(`upstream's suites are skipped: ${missing}`);
@@ -90,11 +124,29 @@ function judge(suite: Suite, target: Target, report: string): number {
   const known = KNOWN_FAILURES.filter(
     (one) => one.suite === suite && (one.target ?? target) === target,
   );
-  const { lines, unlisted, mended } = verdictOf(outcomesOf(readReport(report)), known, beside);
+  const outcomes = outcomesOf(readReport(report));
+  if (values.record) record({ suite, target, report }, outcomes);
+  const { lines, unlisted, mended } = verdictOf(outcomes, known, beside);
   for (const line of lines) say(line);
   for (const name of mended) say(`passes, so take it out of known-failures.ts: ${name}`);
   for (const name of unlisted) say(`fails and is not listed: ${name}`);
   return unlisted.length === 0 ? 0 : 1;
+}
+
+/** The results of our operator count. What a run with upstream's operator shows is not recorded. */
+function record(
+  { suite, target, report }: { suite: Suite; target: Target; report: string },
+  outcomes: readonly Outcome[],
+): void {
+  if (values.operator !== "ours") return;
+  const commit = values.commit ?? checkedOut();
+  const on = statSync(report).mtime.toISOString().slice(0, 10);
+  const all = withOutcomes(recordedResults(), { suite, target, on, commit }, outcomes);
+  writeFileSync(RESULTS_FILE, `${JSON.stringify(all, null, 2)}\n`);
+}
+
+function checkedOut(): string {
+  return execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
 }
 
 function readReport(file: string): Parameters<typeof outcomesOf>[0] {

@@ -19,6 +19,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { DEPLOYMENT } from "../../src/apis/apps/kinds.ts";
 import { NODE, type Node } from "../../src/apis/core/node.ts";
+import { POD } from "../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { SILENT } from "../../src/base/log.ts";
 import { Random } from "../../src/base/random.ts";
@@ -34,6 +35,7 @@ import { playDeployment } from "../cluster/deployment-stand-in.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
 import { coreFolder, moduleFolder } from "./builds.ts";
 import { openSandbox } from "./sandbox.ts";
+import { schedulerConfig, schedulerPod } from "./scheduler-profile.ts";
 
 const OUR_CRDS = fileURLToPath(new URL("../../deploy/crds/", import.meta.url));
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
@@ -85,7 +87,10 @@ export async function openBed(options: BedOptions): Promise<Bed> {
     for (const one of closers.reverse()) await one();
   };
   try {
-    if (options.target === "cluster") await client.create(NODE, systemNode());
+    if (options.target === "cluster") {
+      const { metadata } = await client.create(NODE, systemNode());
+      await client.create(POD, schedulerPod(metadata.name));
+    }
     // The sandbox has these drivers already.
     if (options.target === "cluster" && withDevices) closers.push(await playDrivers(client));
     await client.create(DEPLOYMENT, deployment() as never);
@@ -147,7 +152,10 @@ async function openCluster(
   const plane = await startControlPlane({
     directory,
     tell,
-    extraArguments: { kwok: [`--config=${stages}`] },
+    extraArguments: {
+      kwok: [`--config=${stages}`],
+      "kube-scheduler": [`--config=${schedulerConfig(directory)}`],
+    },
   });
   try {
     await installCustomKinds(plane.transport, new SystemClock(), crds);

@@ -17,7 +17,8 @@ export interface GinkgoSpec {
 export interface Outcome {
   /** The name of the spec: containers and leaf, joined by spaces. */
   readonly name: string;
-  readonly state: "passed" | "failed" | "skipped";
+  /** `skipped`: the suite itself skipped it. `notRun`: the run left it out, or a person ended the run in it. */
+  readonly state: "passed" | "failed" | "skipped" | "notRun";
   readonly seconds: number;
   /** The first four lines of the failure, at most 160 characters; empty if the spec did not fail. */
   readonly message: string;
@@ -43,12 +44,10 @@ export function outcomesOf(
 
 function toOutcome(spec: GinkgoSpec): Outcome {
   const name = [...(spec.ContainerHierarchyTexts ?? []), spec.LeafNodeText].join(" ");
-  const isSkipped = spec.State === "skipped" || spec.State === "pending";
-  const state = spec.State === "passed" ? "passed" : isSkipped ? "skipped" : "failed";
   const message = (spec.Failure?.Message ?? "").split("\n").map((line) => line.trim());
   return {
     name,
-    state,
+    state: stateOf(spec),
     seconds: Math.round(spec.RunTime / 1e9),
     message: message
       .filter((line) => line !== "")
@@ -56,6 +55,14 @@ function toOutcome(spec: GinkgoSpec): Outcome {
       .join(" ")
       .slice(0, 160),
   };
+}
+
+/** ginkgo gives a message for a spec that skips itself, and none for a spec out of focus. */
+function stateOf({ State, Failure }: GinkgoSpec): Outcome["state"] {
+  if (State === "passed") return "passed";
+  if (State === "interrupted") return "notRun";
+  if (State !== "skipped" && State !== "pending") return "failed";
+  return Failure?.Message ? "skipped" : "notRun";
 }
 
 /**
@@ -69,7 +76,7 @@ export function verdictOf(
 ): Verdict {
   const theirs = new Map(upstream.map((one) => [one.name, one.state]));
   const [unlisted, mended, lines]: [string[], string[], string[]] = [[], [], []];
-  for (const one of outcomes.filter(({ state }) => state !== "skipped")) {
+  for (const one of outcomes.filter(isRun)) {
     const listed = known.find(({ spec }) => spec.test(one.name));
     if (one.state === "failed" && listed === undefined) unlisted.push(one.name);
     if (one.state === "passed" && listed?.isFlaky === false) mended.push(one.name);
@@ -83,10 +90,14 @@ export function verdictOf(
     lines.push(said.join("  "));
     if (one.state === "failed") lines.push(`        ${listed?.reason ?? one.message}`);
   }
-  const count = (state: Outcome["state"]) => outcomes.filter((one) => one.state === state).length;
-  const ran = count("passed") + count("failed");
+  const ran = outcomes.filter(isRun);
+  const passed = ran.filter(({ state }) => state === "passed").length;
   lines.push(
-    `${count("passed")} of ${ran} specs pass; ${count("skipped")} skipped or not in focus`,
+    `${passed} of ${ran.length} specs pass; ${outcomes.length - ran.length} skipped or not in focus`,
   );
   return { lines, unlisted, mended };
+}
+
+function isRun({ state }: Outcome): boolean {
+  return state === "passed" || state === "failed";
 }
