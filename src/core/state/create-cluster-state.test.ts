@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
+import { atOnce } from "../../base/steps.ts";
 import { node, nodeClaim, pod } from "../../testing/builders.ts";
 import { putLast } from "./cordon.ts";
 import { createClusterState } from "./create-cluster-state.ts";
+import { plannedPodsAnnotation } from "./planned-pods.ts";
 
 const REGISTERED = { "karpenter.sh/registered": "true" };
 const INITIALIZED = { ...REGISTERED, "karpenter.sh/initialized": "true" };
@@ -33,6 +35,27 @@ describe("createClusterState", () => {
       expect(state.node("c")).toBeUndefined();
     }
   });
+
+  it.each(["claim", "node"])(
+    "waits for no pod that ran on the Node before the %s had its provider ID",
+    (last) => {
+      const state = createClusterState();
+      const owner = { kind: "ReplicaSet", name: "web", uid: "web" };
+      const pods = ["x", "y"].map((name) => pod({ name, nodeName: "n", owner }));
+      const metadata = { annotations: plannedPodsAnnotation([...pods, pod({ name: "z", owner })]) };
+      const unlaunched = nodeClaim({ name: "c", metadata, status: {} });
+      const launched = nodeClaim({ name: "c", metadata, status: { providerID: "test://n" } });
+      const named = node({ name: "n", providerId: "test://n" });
+      state.updateClaim(last === "claim" ? unlaunched : launched);
+      state.updateNode(last === "claim" ? named : { ...named, spec: {} });
+      for (const one of pods) state.updatePod(one);
+      atOnce(state.recall(0));
+      expect(state.placements.awaitedAt("c", 0)?.count).toBe(3);
+      if (last === "claim") state.updateClaim(launched);
+      else state.updateNode(named);
+      expect(state.placements.awaitedAt("c", 0)?.count).toBe(1);
+    },
+  );
 
   it("shows a launched NodeClaim as a node before its Node joins", () => {
     const state = createClusterState();

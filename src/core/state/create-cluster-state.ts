@@ -1,6 +1,7 @@
 /**
  * Keeps the state of the cluster. Nodes and claims are stored apart and joined by provider id. Readers get a view for
  * each node, which is made again only after something of the node changed. Later updates do not change a snapshot.
+ * The maps are kept together, because most updates change several of them.
  * upstream: pkg/controllers/state/cluster.go
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
@@ -82,6 +83,7 @@ class Cluster implements ClusterState {
     if (isUnlaunched(claim)) this.#unlaunched++;
     else this.#promises.delete(claim.metadata.name);
     if (known?.metadata.deletionTimestamp !== claim.metadata.deletionTimestamp) this.#revision++;
+    if (known?.status?.providerID !== providerId) this.#noteJoined(providerId);
     this.#touchClaim(key, claim);
   }
 
@@ -125,6 +127,7 @@ class Cluster implements ClusterState {
     this.#nodes.set(name, node);
     const providerId = node.spec?.providerID;
     if (providerId) this.#nodeByProviderId.set(providerId, name);
+    if (known?.spec?.providerID !== providerId) this.#noteJoined(providerId);
     const before = this.#views.get(name)?.initialized;
     this.#touchNode(name);
     if (before !== undefined && before !== this.#view(name)?.initialized) this.#revision++;
@@ -435,6 +438,13 @@ class Cluster implements ClusterState {
     for (const one of this.#successors.awaiting(claim.metadata.name)) this.#touchUsage(one);
     const node = this.#nodeOf(claim);
     if (node !== undefined) this.#touch(node);
+  }
+
+  /** A NodeClaim and its Node may become known as one only after pods were bound to the Node. */
+  #noteJoined(providerId = ""): void {
+    const claim = this.#claims.get(this.#claimByProviderId.get(providerId) ?? "");
+    const pods = this.#podsByNode.get(this.#nodeByProviderId.get(providerId) ?? "");
+    if (claim && pods) this.placements.joined(claim.metadata.name, pods.list());
   }
 
   #touchNode(name: string): void {

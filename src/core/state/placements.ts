@@ -153,6 +153,18 @@ export class Placements {
     if (seat !== undefined) this.#end(seat);
   }
 
+  /**
+   * The claim `target` turned out to own the Node to which these pods are bound. They have taken vacant seats there.
+   * Otherwise the claim would wait for pods that run on its Node already.
+   */
+  joined(target: string, pods: readonly Pod[]): void {
+    if (!this.#byTarget.has(target)) return;
+    for (const pod of pods) {
+      const seat = this.#vacantAt(plannedAs(pod) ?? "", [target]);
+      if (seat !== undefined) this.#end(seat);
+    }
+  }
+
   /** Records that the pod ended or was deleted. */
   gone(pod: Pod): void {
     const seat = this.#byPod.get(pod.metadata.uid ?? "");
