@@ -41,10 +41,15 @@ interface Draft {
   readonly manifests: Manifests;
 }
 
-/**
- * The picture of the scene with the assumed changes. Returns `before` itself if nothing is changed. Throws CliError for
- * objects that the API server would refuse.
- */
+/** The picture with the room that CapacityBuffers keep. Returns `read` itself if there are no buffers. */
+export async function withKeptRoom(read: ReadPicture, moment: SceneMoment): Promise<ReadPicture> {
+  const { manifests, planning } = read;
+  if (manifests.buffers.length === 0) return read;
+  const { nodes } = planning.input;
+  return pictureOf({ nodes, unbound: moment.unboundPods, manifests }, read, moment);
+}
+
+/** Returns `before` itself if nothing is changed. Throws CliError for objects that the API server would refuse. */
 export async function supposedPicture(
   before: ReadPicture,
   { pools, scales }: OtherObjects,
@@ -75,7 +80,7 @@ function pictureOf(
     daemonPods: () => planning.input.daemonPods,
     poolUsage: (poolId: string) => usageOf(nodes, poolId),
   };
-  return pictureFrom({}, manifests, { ...objects, kept: { state, cloud } });
+  return pictureFrom({}, manifests, { ...objects, kept: { state, cloud }, withRoom: true });
 }
 
 function withPools(manifests: Manifests, pools: readonly Found[]): Manifests {

@@ -21,7 +21,7 @@ import { nodesToRemove, parsePrices, withOfferings } from "../answers/what-if.ts
 import { type Found, objectsOf } from "../plan/documents.ts";
 import { sortManifests } from "../plan/manifests.ts";
 import { CliError } from "../program/cli-error.ts";
-import { type SceneMoment, supposedPicture } from "./supposed-picture.ts";
+import { type SceneMoment, supposedPicture, withKeptRoom } from "./supposed-picture.ts";
 
 /** How far consolidation is simulated, as in `karpenter simulate` without `--horizon`. */
 const HORIZON_MS = 24 * 3_600_000;
@@ -53,8 +53,9 @@ export async function supposed(
   const prices = parsePrices(asked.prices ?? []);
   const pools = poolsIn(asked.pools ?? "");
   const scales = parseScales(asked.scales ?? []);
-  const changed = await supposedPicture(read, { pools, scales }, { moment, run });
-  const today = modelOf(read);
+  const before = await withKeptRoom(read, moment);
+  const changed = await supposedPicture(before, { pools, scales }, { moment, run });
+  const today = modelOf(before);
   const drained = new Set(zones);
   const start = withOfferings(modelOf(changed), prices, drained);
   const removed = nodesToRemove(start.picture, nodes, drained);

@@ -51,7 +51,7 @@ export function frame(
     return fitted([...head, ""], lines, foot, canvas);
   }
   const pools = poolLines(fleet, canvas);
-  const waiting = waitingLines(fleet, canvas);
+  const waiting = [...waitingLines(fleet, canvas), ...bufferLines(fleet, canvas)];
   const top = [...head, ...pools];
   const room = roomOf(canvas, top.length + waiting.length + foot.length + 1);
   return fitted(top, nodeLines(fleet, view, canvas, room), [...waiting, ...foot], canvas);
@@ -283,7 +283,7 @@ function ageText(fromMs: number, at: string): string {
   return minutes ? two(minutes, "m", seconds % 60, "s") : `${seconds}s`;
 }
 
-/** Maximum number of causes that are shown. */
+/** Maximum number of causes, and of buffers, that are shown. */
 const MOST_CAUSES = 3;
 
 function waitingLines({ waiting, at }: Fleet, { columns, paint, rows }: Canvas): readonly Line[] {
@@ -295,6 +295,20 @@ function waitingLines({ waiting, at }: Fleet, { columns, paint, rows }: Canvas):
     painted("WAITING", paint.dim),
     ...shown.map((group) => clipped(waitingText(group, at), columns)),
     ...(more > 0 ? [`and ${counted(more, "more cause")}`] : []),
+  ];
+}
+
+function bufferLines({ headroom = [] }: Fleet, { columns, paint, rows }: Canvas): readonly Line[] {
+  if (headroom.length === 0) return [];
+  const shown = rows === undefined ? headroom : headroom.slice(0, MOST_CAUSES);
+  const more = headroom.length - shown.length;
+  return [
+    "",
+    painted("CAPACITY BUFFERS", paint.dim),
+    ...shown.map(({ buffer, pods, placed }) =>
+      clipped(`${buffer}: room for ${placed} of ${counted(pods, "pod")}`, columns),
+    ),
+    ...(more > 0 ? [`and ${counted(more, "more buffer")}`] : []),
   ];
 }
 

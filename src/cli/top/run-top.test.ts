@@ -162,6 +162,31 @@ it("karpenter top groups pending pods by their cause", async () => {
   ]);
 });
 
+it("karpenter top says how many pods of a CapacityBuffer have room, and counts none as waiting", async () => {
+  const requests = { cpu: "1" };
+  const template = {
+    spec: { containers: [{ name: "main", image: "p", resources: { requests } }] },
+  };
+  const metadata = { name: "spare", namespace: "shop" };
+  const objects: KubeObject[] = [
+    snapshotPool(),
+    ...snapshotNode("a"),
+    { apiVersion: "v1", kind: "PodTemplate", metadata, template } as KubeObject,
+    {
+      apiVersion: "autoscaling.x-k8s.io/v1beta1",
+      kind: "CapacityBuffer",
+      metadata,
+      spec: { podTemplateRef: { name: "spare" }, replicas: 5 },
+    } as KubeObject,
+  ];
+  const setting = ["feature-gates=CapacityBuffer=true"];
+  const text = await top(objects, { setting });
+  expect(text).toContain("CAPACITY BUFFERS\nshop/spare: room for 3 of 5 pods\n");
+  expect(text).toContain("none waiting");
+  const { headroom, waiting } = JSON.parse(await top(objects, { setting, output: "json" }));
+  expect([headroom, waiting]).toEqual([[{ buffer: "shop/spare", pods: 5, placed: 3 }], []]);
+});
+
 it("karpenter top prints one picture if the output is no terminal", async () => {
   const text = await top([snapshotPool(), ...snapshotNode("a")]);
   expect(text).toMatch(/^files 12:00:00 {2}1 node /);

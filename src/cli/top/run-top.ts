@@ -90,7 +90,7 @@ interface Reading {
 }
 
 async function read(flags: PictureFlags): Promise<Reading> {
-  const picture = await readPicture(flags, await readObjects(flags));
+  const picture = await readPicture(flags, await readObjects(flags), { withRoom: true });
   const plan = playBatch(picture.picture.scheduling, picture.settings.planner).result;
   return { picture, fleet: fleetOf(modelOf(picture), plan) };
 }

@@ -16,12 +16,14 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
 import { within } from "../../base/within.ts";
+import { isBufferPod } from "../buffers/pods.ts";
 import { type Block, blocksOf, priceOf } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { recordOf } from "../disruption/record.ts";
 import type { RejectionReason, SchedulingResult } from "../provisioning/result.ts";
 import { type NodeView, requestsOf } from "../state/node-view.ts";
 import { ViewNotes } from "../state/view-notes.ts";
+import { type BufferRoom, bufferRoom } from "./kept-room.ts";
 import type { Model } from "./model.ts";
 
 /** The state of a node, from its NodeClaim. `unmanaged`: it has no claim. */
@@ -102,6 +104,8 @@ export interface Fleet {
   readonly pools: readonly FleetPool[];
   /** Groups with the most pods first. */
   readonly waiting: readonly Waiting[];
+  /** The room that CapacityBuffers have. Absent: there are no buffers, or their room is not counted. */
+  readonly headroom?: readonly BufferRoom[];
   readonly totals: {
     readonly nodes: number;
     readonly pods: number;
@@ -143,12 +147,14 @@ export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult)
   });
   yield;
   const waiting = waitingOf(plan);
+  const headroom = bufferRoom(picture);
   const { all, pools: byPool } = yield* sumsInSteps(nodes);
   return {
     at: toRfc3339(picture.nowMs),
     nodes,
     pools: poolsOf(byPool),
     waiting,
+    ...(headroom.length === 0 ? {} : { headroom }),
     totals: {
       nodes: nodes.length,
       pods: all.pods,
@@ -373,6 +379,7 @@ function waitingOf({ existing, newClaims, unschedulable }: SchedulingResult): re
   ];
   const groups = new Map<string, Waiting & { readonly cause: Cause }>();
   for (const { pod, cause } of pods) {
+    if (isBufferPod(pod)) continue;
     const key = JSON.stringify(cause);
     const known = groups.get(key);
     const since = earlier(known?.since, pod.metadata.creationTimestamp);

@@ -1,0 +1,69 @@
+/** The console's page What if keeps the room of CapacityBuffers, as `karpenter simulate` does. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { KubeObject } from "../../apis/meta.ts";
+import {
+  SNAPSHOT_AT,
+  SNAPSHOT_TYPES,
+  snapshotNode,
+  snapshotPool,
+} from "../../testing/snapshots.ts";
+import { readObjects, readPicture } from "../answers/read-picture.ts";
+import { cloudOf } from "../plan/sources.ts";
+import { type SupposedAnswer, supposed } from "./suppositions.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "karpenter-suppositions-"));
+  writeFileSync(join(folder, "types.json"), SNAPSHOT_TYPES);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const requests = { cpu: "1" };
+const TEMPLATE = {
+  apiVersion: "v1",
+  kind: "PodTemplate",
+  metadata: { name: "room", namespace: "shop" },
+  template: { spec: { containers: [{ name: "main", image: "pause", resources: { requests } }] } },
+};
+const BUFFER = {
+  apiVersion: "autoscaling.x-k8s.io/v1beta1",
+  kind: "CapacityBuffer",
+  metadata: { name: "spare", namespace: "shop" },
+  spec: { podTemplateRef: { name: "room" }, replicas: 3 },
+};
+
+/** Consolidates these objects, read without the room of buffers as the console's scenes are. */
+async function consolidated(...objects: readonly KubeObject[]): Promise<SupposedAnswer> {
+  const file = join(folder, "cluster.json");
+  writeFileSync(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
+  const setting = ["feature-gates=CapacityBuffer=true"];
+  const flags = {
+    filename: [file],
+    instanceTypes: join(folder, "types.json"),
+    at: SNAPSHOT_AT,
+    setting,
+  };
+  const read = await readObjects(flags);
+  const moment = {
+    objects: read,
+    cloud: (of: Parameters<typeof cloudOf>[1], facts: Parameters<typeof cloudOf>[2]) =>
+      cloudOf(flags, of, facts),
+    unboundPods: [],
+  };
+  const asked = { nodes: [], zones: [], consolidate: true };
+  return supposed(await readPicture(flags, read), asked, moment);
+}
+
+it("keeps an empty node for a CapacityBuffer, and removes it without one", async () => {
+  const objects = [snapshotPool(), ...snapshotNode("a"), TEMPLATE];
+  const kept = await consolidated(...objects, BUFFER);
+  expect(kept.after.nodes).toBe(1);
+  expect(kept.headroom).toEqual([{ buffer: "shop/spare", pods: 3, placed: 3 }]);
+  expect(kept.notes.filter((note) => note.includes("CapacityBuffer"))).toEqual([]);
+  const free = await consolidated(...objects);
+  expect(free.after.nodes).toBe(0);
+  expect(free.headroom).toBeUndefined();
+});
