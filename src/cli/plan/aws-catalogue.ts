@@ -39,6 +39,7 @@ import { createSimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import { CliError } from "../program/cli-error.ts";
 import { priceNote, type ReadFacts, settingsWith } from "./facts.ts";
 import type { Manifests } from "./manifests.ts";
+import { zonesIn } from "./region.ts";
 
 const PRICE_NOTE =
   "prices: on-demand as in us-east-1, from the embedded catalogue; spot prices are estimates";
@@ -67,6 +68,8 @@ const ANY_IMAGE: Ami = {
   requirements: [],
 };
 const SPOT_SEED = 1;
+/** The zones that the simulated account has in every region. */
+const USUAL_ZONE = /[a-c]$/;
 
 /** Creates the cloud. `known` is the region, or undefined. `facts` are those of a running Karpenter. */
 export async function awsCatalogue(
@@ -76,15 +79,8 @@ export async function awsCatalogue(
 ): Promise<Cloud> {
   const region = known ?? DEFAULT_REGION;
   const clock = stoppedClock();
-  const { api } = createSimulatedAws({
-    clock,
-    random: new Random(SPOT_SEED),
-    region,
-    clusterName: "plan",
-    kubernetesVersion: "1.34",
-    nodeGroup: false,
-    onInstance: () => undefined,
-  });
+  const moreZones = zonesIn(manifests, region).filter((zone) => !USUAL_ZONE.test(zone));
+  const { api } = simulatedAccount(clock, region, moreZones);
   const told = facts?.prices?.region === region ? facts.prices : undefined;
   const prices = new Prices(told?.onDemand ?? embeddedPrices());
   if (told !== undefined) prices.setSpot(told.spot);
@@ -110,6 +106,7 @@ export async function awsCatalogue(
   const subnets = await subnetsOf(api);
   const ofPrices = facts === undefined || told === undefined ? PRICE_NOTE : priceNote(facts);
   const notes: string[] = known === undefined ? [ANY_REGION] : [];
+  if (moreZones.length > 0 && facts === undefined) notes.push(moreZonesNote(moreZones));
   return {
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
     nodeClassKinds: [EC2_NODE_CLASS, AWS_NODE_TEMPLATE] as readonly Kind[],
@@ -138,6 +135,24 @@ export async function awsCatalogue(
       });
     },
   };
+}
+
+function moreZonesNote(zones: readonly string[]): string {
+  const named = zones.length === 1 ? "is a zone of" : "are zones of";
+  return `zones: ${zones.join(", ")} ${named} the input; which instance types AWS sells there is not known`;
+}
+
+function simulatedAccount(clock: Clock, region: string, moreZones: readonly string[]) {
+  return createSimulatedAws({
+    clock,
+    random: new Random(SPOT_SEED),
+    region,
+    moreZones,
+    clusterName: "plan",
+    kubernetesVersion: "1.34",
+    nodeGroup: false,
+    onInstance: () => undefined,
+  });
 }
 
 /** A clock that does not advance. A wait on it ends at once. */

@@ -1383,6 +1383,37 @@ spec:
     }
   });
 
+  it("launches in zones beyond a to c that the input names, and notes what is not known of them", async () => {
+    const zones = "us-east-1a, us-east-1d, us-east-1f, us-east-1z";
+    const pool = POOL.replace(
+      "operator: Exists}",
+      `operator: In, values: [on-demand]}, {key: topology.kubernetes.io/zone, operator: In, values: [${zones}]}`,
+    );
+    const apart = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: apart}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: apart}}
+  template:
+    metadata: {labels: {app: apart}}
+    spec:
+      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: NotIn, values: [us-east-1e]}]}]}}}
+      topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: apart}}}]
+      containers: [{name: app, image: example.com/app, resources: {requests: {cpu: "1"}}}]`;
+    const manifests = sortManifests([pool, apart].flatMap((text) => objectsOf("app.yaml", text)));
+    const cloud = await awsCatalogue("us-east-1", manifests);
+    const { plan, notes } = await planFor([pool, apart], { cloud });
+    expect(plan.newNodeClaims.map(({ cheapest }) => cheapest.zone).sort()).toEqual([
+      "us-east-1a",
+      "us-east-1d",
+      "us-east-1f",
+    ]);
+    expect(notes).toContain(
+      "zones: us-east-1d, us-east-1f are zones of the input; which instance types AWS sells there is not known",
+    );
+  });
+
   it("notes that the region is a guess", async () => {
     const manifests = sortManifests([]);
     const said = async (region?: string) => (await awsCatalogue(region, manifests)).notes.join();

@@ -1,6 +1,6 @@
 /**
- * Finds the AWS region of a plan from the zones in the input. The order: zones of nodes and pools, of classes'
- * subnets, of volumes, and of pods' requirements.
+ * Finds the AWS region of a plan from the zones in the input, and these zones. The order: zones of nodes and pools, of
+ * classes' subnets, of volumes, and of pods' requirements.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
@@ -11,12 +11,15 @@ import type { Manifests } from "./manifests.ts";
 /** Matches the key `topology.kubernetes.io/zone` and the zone keys of CSI drivers. */
 const ZONE_KEY = /\/zone$/;
 const REGION_KEY = "topology.kubernetes.io/region";
-const ZONE = /^([a-z]{2,}(?:-[a-z]+)+-\d)[a-z]$/;
+const ZONE = /^([a-z]{2,}(?:-[a-z]+)+-\d)([a-z])$/;
+/** No region of AWS has more zones than from a to f. */
+const ZONE_LETTER = /^[a-f]$/;
 const REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d$/;
 
 /** A label key with its wanted values. */
 interface Said {
   readonly key: string;
+  readonly operator?: string | undefined;
   readonly values?: readonly string[] | undefined;
 }
 
@@ -30,6 +33,19 @@ export function regionOf(manifests: Manifests): string | undefined {
     }
   }
   return undefined;
+}
+
+/** The zones of the region that the input names as places for nodes, pods or volumes. Sorted. */
+export function zonesIn(manifests: Manifests, region: string): readonly string[] {
+  const zones = new Set<string>();
+  for (const { key, operator = "In", values = [] } of said(manifests)) {
+    if (operator !== "In" || !ZONE_KEY.test(key)) continue;
+    for (const value of values) {
+      const [, ofRegion, letter = ""] = ZONE.exec(value) ?? [];
+      if (ofRegion === region && ZONE_LETTER.test(letter)) zones.add(value);
+    }
+  }
+  return [...zones].sort();
 }
 
 function* said(manifests: Manifests): Generator<Said> {

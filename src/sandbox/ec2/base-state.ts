@@ -30,6 +30,8 @@ export interface BaseOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly region: string;
+  /** Zones of the region beside a to c, from d to f. The cluster has no subnets there. Default: none. */
+  readonly moreZones?: readonly string[];
   readonly clusterName: string;
   /** The version, such as `1.34` or `v1.34.2`. Images are published for the minor version. */
   readonly kubernetesVersion: string;
@@ -67,7 +69,7 @@ export function createBaseState(options: BaseOptions, notify: AwsState["notify"]
     accountId: options.accountId ?? "123456789012",
     clusterName: options.clusterName,
     vpcId,
-    zones: zonesOf(options.region),
+    zones: zonesOf(options.region, options.moreZones ?? []),
     spotSeed,
     cluster: clusterOf(options, version, random),
     subnets: new Map(),
@@ -120,19 +122,28 @@ const DIRECTIONS: Readonly<Record<string, string>> = {
   iso: "i",
 };
 
-/** The zones a to c. Zone ids have AWS's short form of the region: `us-west-2` gives `usw2-az1`. */
-function zonesOf(region: string): AvailabilityZone[] {
+const USUAL_ZONES = 3;
+
+/** The zones a to c, and `more`. Zone ids have AWS's short form of the region: `us-west-2` gives `usw2-az1`. */
+function zonesOf(region: string, more: readonly string[]): AvailabilityZone[] {
   const short = region
     .split("-")
     .map((part) => fieldOf(DIRECTIONS, part) ?? part)
     .join("");
-  return ["a", "b", "c"].map((letter, index) => ({
-    ZoneName: `${region}${letter}`,
-    ZoneId: `${short}-az${index + 1}`,
-    ZoneType: "availability-zone",
-    State: "available",
-    RegionName: region,
-  }));
+  return ["a", "b", "c", "d", "e", "f"].flatMap((letter, index): AvailabilityZone[] => {
+    const ZoneName = `${region}${letter}`;
+    if (index >= USUAL_ZONES && !more.includes(ZoneName)) return [];
+    const ZoneId = `${short}-az${index + 1}`;
+    return [
+      {
+        ZoneName,
+        ZoneId,
+        ZoneType: "availability-zone",
+        State: "available",
+        RegionName: region,
+      },
+    ];
+  });
 }
 
 function clusterOf(options: BaseOptions, version: string, random: Random): EksCluster {
@@ -168,7 +179,7 @@ function addNetwork(state: AwsState): void {
     { Key: "Name", Value: `eksctl-${clusterName}-cluster/VPC` },
     ...discoveryTags(clusterName),
   ]);
-  for (const [index, zone] of state.zones.entries()) {
+  for (const [index, zone] of state.zones.slice(0, USUAL_ZONES).entries()) {
     const subnet = addSubnet(state, { zone: zone.ZoneName, cidr: `10.0.${32 * (index + 3)}.0/19` });
     const label = zone.ZoneName.toUpperCase().replaceAll("-", "");
     setTags(state, subnet.id, [
