@@ -97,8 +97,7 @@ function calledBy(program: string, transport: Transport): Transport {
   };
 }
 
-/** The number of volumes that most types can attach. Real nodes get the limit from the CSI driver. */
-const EBS_DRIVER = { name: "ebs.csi.aws.com", count: 25 };
+const EBS_DRIVER = "ebs.csi.aws.com";
 
 /** Puts the parts together. Nothing runs before the clock is advanced. */
 export function createSandbox(options: SandboxOptions): Sandbox {
@@ -227,7 +226,7 @@ function toInstanceNode(kubelet: KubeletFacts, withDevices = false): InstanceNod
     operatingSystem: kubelet.operatingSystem,
     osImage: kubelet.osImage,
     kubeletVersion: kubelet.kubeletVersion,
-    csiDrivers: [EBS_DRIVER],
+    csiDrivers: [{ name: EBS_DRIVER, count: kubelet.attachableVolumes }],
     ...(withDevices ? { devices: devicesOfType(instanceType) } : {}),
   };
 }

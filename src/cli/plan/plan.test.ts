@@ -1414,6 +1414,34 @@ spec:
     );
   });
 
+  it("puts no more EBS volumes on a new node than its type takes", async () => {
+    const pool = POOL.replace(
+      "operator: Exists}",
+      "operator: In, values: [on-demand]}, {key: node.kubernetes.io/instance-type, operator: In, values: [m5.4xlarge]}",
+    );
+    const stores = `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: store}
+spec:
+  replicas: 60
+  serviceName: store
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: store}}
+  template:
+    metadata: {labels: {app: store}}
+    spec: {containers: [{name: app, image: example.com/app, resources: {requests: {cpu: 10m}}}]}
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, resources: {requests: {storage: 1Gi}}}}]
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: gp3}
+provisioner: ebs.csi.aws.com
+volumeBindingMode: WaitForFirstConsumer`;
+    const cloud = await awsCatalogue("us-east-1", sortManifests(objectsOf("pool.yaml", pool)));
+    const { plan } = await planFor([pool, stores], { cloud });
+    expect(plan.newNodeClaims.map(({ pods }) => pods.length)).toEqual([25, 25, 10]);
+  });
+
   it("notes that the region is a guess", async () => {
     const manifests = sortManifests([]);
     const said = async (region?: string) => (await awsCatalogue(region, manifests)).notes.join();

@@ -22,6 +22,8 @@ export interface KubeletFacts {
   readonly capacity: Readonly<Record<string, string>>;
   readonly allocatable: Readonly<Record<string, string>>;
   readonly maxPods: number;
+  /** The number of EBS volumes that the CSI driver says pods can attach. */
+  readonly attachableVolumes: number;
   readonly internalIp: string;
   readonly osImage: string;
   readonly operatingSystem: "linux" | "windows";
@@ -94,6 +96,7 @@ function describe(
     taints: settings.taints,
     ...resources,
     maxPods,
+    attachableVolumes: attachableVolumes(record, image, facts),
     internalIp: record.privateIp,
     osImage: image.osImage,
     operatingSystem: isWindows ? "windows" : "linux",
@@ -166,6 +169,19 @@ function rootBytes(record: InstanceRecord, image: ImageRecord): number {
   const name = image.family === "Bottlerocket" ? "/dev/xvdb" : image.image.RootDeviceName;
   const device = devices.find((candidate) => candidate.DeviceName === name) ?? devices.at(-1);
   return (device?.Ebs?.VolumeSize ?? 20) * GIB;
+}
+
+/** The node's own network interface, and one that the VPC CNI keeps ready. */
+const INTERFACES = 2;
+
+/** The slots of the type without those of the machine's own volumes and interfaces. */
+function attachableVolumes(
+  record: InstanceRecord,
+  image: ImageRecord,
+  { volumeSlots: { MaximumEbsAttachments: slots, AttachmentLimitType: kind } }: TypeFacts,
+): number {
+  const own = mappedDevices(image.blockDevices, record.data.BlockDeviceMappings).length;
+  return Math.max(0, slots - own - (kind === "shared" ? INTERFACES : 0));
 }
 
 /**

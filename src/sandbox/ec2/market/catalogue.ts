@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { deepFreeze } from "../../../base/json.ts";
 import type { InstanceTypeInfo, NetworkCard } from "../../../providers/aws/api/images-and-types.ts";
+import { type VolumeSlots, volumeSlotsOf } from "./volume-slots.ts";
 
 /** One type as the catalogue file writes it; the file's `meta.fields` explains each key. */
 interface Row {
@@ -46,6 +47,7 @@ export interface TypeFacts {
   readonly neuron: { readonly devices: number; readonly cores: number } | undefined;
   readonly localStorageGb: number;
   readonly bareMetal: boolean;
+  readonly volumeSlots: VolumeSlots;
   /** Micro-dollars an hour for Linux with shared tenancy (bare metal: dedicated). */
   readonly onDemandMicroUsd: number | undefined;
 }
@@ -130,6 +132,7 @@ function factsOf(name: string, row: Row): TypeFacts {
         : undefined,
     localStorageGb: row.nvme ?? 0,
     bareMetal: row.hyp === undefined,
+    volumeSlots: volumeSlotsOf(name, row),
     onDemandMicroUsd: row.usd,
   };
 }
@@ -192,13 +195,15 @@ function infoOf(name: string, row: Row): InstanceTypeInfo {
     ...(row.nvme === undefined
       ? {}
       : { InstanceStorageInfo: { TotalSizeInGB: row.nvme, NvmeSupport: "required" } }),
-    EbsInfo:
-      row.ebs === undefined
+    EbsInfo: {
+      ...volumeSlotsOf(name, row),
+      ...(row.ebs === undefined
         ? { EbsOptimizedSupport: "unsupported" }
         : {
             EbsOptimizedSupport: "default",
             EbsOptimizedInfo: { MaximumBandwidthInMbps: row.ebs },
-          },
+          }),
+    },
     NetworkInfo: networkInfo(row),
     ...gpuInfo(row),
     ...acceleratorInfo(row),

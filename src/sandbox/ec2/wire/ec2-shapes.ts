@@ -142,7 +142,8 @@ VCpuInfo: DefaultVCpus:n DefaultCores:n DefaultThreadsPerCore:n ValidCores:[n]
     ValidThreadsPerCore:[n]
 MemoryInfo: SizeInMiB:n
 InstanceStorageInfo: TotalSizeInGB:n NvmeSupport
-EbsInfo: EbsOptimizedSupport EbsOptimizedInfo:EbsOptimizedInfo
+EbsInfo: EbsOptimizedSupport EbsOptimizedInfo:EbsOptimizedInfo MaximumEbsAttachments:n
+    AttachmentLimitType
 EbsOptimizedInfo: BaselineBandwidthInMbps:n BaselineIops:n MaximumBandwidthInMbps:n
     MaximumIops:n
 NetworkInfo: NetworkPerformance MaximumNetworkInterfaces:n MaximumNetworkCards:n

@@ -1,0 +1,21 @@
+import { describe, expect, it } from "vitest";
+import { embeddedCatalogue } from "./catalogue.ts";
+
+describe("the EBS volumes that a type takes", () => {
+  it.each([
+    ["m5.large", 28, "shared"],
+    ["c7g.4xlarge", 28, "shared"],
+    ["t2.large", 40, "shared"],
+    ["m5.metal", 32, "shared"],
+    ["c7i.large", 32, "dedicated"],
+    ["m7a.16xlarge", 48, "dedicated"],
+    ["r8g.48xlarge", 128, "dedicated"],
+    ["g6.24xlarge", 64, "dedicated"],
+    ["c7i.metal-24xl", 39, "dedicated"],
+  ])("are for %s as EC2 says", (type, MaximumEbsAttachments, AttachmentLimitType) => {
+    expect(embeddedCatalogue().info(type)?.EbsInfo).toMatchObject({
+      MaximumEbsAttachments,
+      AttachmentLimitType,
+    });
+  });
+});
