@@ -8,6 +8,7 @@ import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { intersectionOf, type Marks } from "../../scheduling/bits.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
 import type { BasePass } from "../base-pass.ts";
+import type { PodClass } from "../batch/pod-class.ts";
 import { Queue, type QueuedPod } from "../batch/queue.ts";
 import type { Fork, Moment } from "../fork.ts";
 import { meetingPlaces } from "../nodes/affinity-groups.ts";
@@ -37,8 +38,12 @@ export interface Placed {
   readonly pods: readonly Pod[];
 }
 
-/** `allOrNone`: the trial stops as soon as one pod has no place. */
-type Wanted = "all" | "allOrNone";
+interface Wanted {
+  /** The trial stops as soon as one pod has no place. */
+  readonly allOrNone?: boolean;
+  /** Pods that are placed before all others. Absent: none. */
+  readonly isEarly?: ((podClass: PodClass) => boolean) | undefined;
+}
 
 export class Trial {
   readonly pass: Pass;
@@ -105,16 +110,19 @@ export class Trial {
   }
 
   /** Places the pods. Returns the pods that have no place. */
-  *place(queued: readonly QueuedPod[], wanted: Wanted = "all"): Steps<readonly QueuedPod[]> {
+  *place(
+    queued: readonly QueuedPod[],
+    { allOrNone = false, isEarly }: Wanted = {},
+  ): Steps<readonly QueuedPod[]> {
     this.#gather(queued);
-    const queue = new Queue(queued);
+    const queue = new Queue(queued, isEarly === undefined ? {} : { isEarly });
     const failed: QueuedPod[] = [];
     let tries = 0;
     for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
       const outcome = place(this.pass, item);
       if (outcome === "tryAgain") queue.giveBack(item);
       else if (outcome !== "placed") failed.push(item);
-      if (failed.length > 0 && wanted === "allOrNone") return failed;
+      if (failed.length > 0 && allOrNone) return failed;
       if (++tries % ITEMS_PER_STEP === 0) yield;
     }
     return [...failed, ...queue.rest()];

@@ -8,7 +8,8 @@ import { keyOf } from "../../../apis/meta.ts";
 import { addResources, NO_RESOURCES } from "../../../apis/resources.ts";
 import { atOnce, filterInSteps, type Steps } from "../../../base/steps.ts";
 import { isThere } from "../../state/node-view.ts";
-import type { Variant } from "../batch/pod-class.ts";
+import { areFewDomainsTaken, hasFewDomains } from "../batch/few-domains.ts";
+import type { PodClass, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import { admittedSet } from "../feasibility/admission.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
@@ -62,6 +63,14 @@ export interface Terms {
   readonly opening?: WorthTrying | undefined;
 }
 
+interface Question {
+  readonly nodeNames: readonly string[];
+  readonly moving: readonly Pod[];
+  readonly terms: Terms;
+  /** The pods that are placed first. Absent: the largest. */
+  readonly isEarly?: (podClass: PodClass) => boolean;
+}
+
 /** An {@link Opening} that may stop the question. It then returns undefined. */
 export type WorthTrying = (
   pass: Pass,
@@ -100,8 +109,20 @@ export class WhatIf {
   *without(
     nodeNames: readonly string[],
     moving: readonly Pod[],
-    { closed, belowMicroUsd, opening }: Terms = {},
+    terms: Terms = {},
   ): Steps<Without> {
+    const { answer, queued } = yield* this.#asked({ nodeNames, moving, terms });
+    if (answer.gaveUp || !areFewDomainsTaken(queued, answer)) return answer;
+    const other = yield* this.#asked({ nodeNames, moving, terms, isEarly: hasFewDomains });
+    return other.answer.gaveUp || other.answer.unschedulable.length > 0 ? answer : other.answer;
+  }
+
+  /** The answer, and the pods that needed a place. */
+  *#asked({ nodeNames, moving, terms, isEarly }: Question): Steps<{
+    readonly answer: Without;
+    readonly queued: readonly QueuedPod[];
+  }> {
+    const { closed, belowMicroUsd, opening } = terms;
     const { census, seekers, base } = this.#cluster;
     const hosts = nodeNames.flatMap((name) => census.host(name) ?? []);
     const { queued, refused } = seekers.leaving(hosts, moving);
@@ -110,18 +131,19 @@ export class WhatIf {
       trial.remove(hosts);
       if (belowMicroUsd !== undefined) trial.onlyBelow(belowMicroUsd, this.#floor());
       const rest = opening === undefined ? queued : yield* opening(trial.pass, queued);
-      return rest === undefined ? GAVE_UP : this.#outcome(trial, rest, refused);
+      if (rest === undefined) return { answer: GAVE_UP, queued };
+      const failed = atOnce(trial.place(rest, { isEarly }));
+      return { answer: this.#answer(trial, failed, refused), queued };
     } finally {
       trial.end();
     }
   }
 
-  #outcome(
+  #answer(
     trial: Trial,
-    queued: readonly QueuedPod[],
+    failed: readonly QueuedPod[],
     refused: readonly UnschedulablePod[],
   ): Without {
-    const failed = atOnce(trial.place(queued));
     const { pass } = trial;
     return {
       newClaims: atOnce(
@@ -161,7 +183,7 @@ export class WhatIf {
         const { queued, refused } = seekers.leaving([host], one.pods);
         if (refused.length === 0 && !this.#isHopeless(queued, host.place)) {
           trial.remove([host]);
-          const failed = atOnce(trial.place(queued, "allOrNone"));
+          const failed = atOnce(trial.place(queued, { allOrNone: true }));
           const taken = fork.touched(before).every(({ node }) => isThere(node.view));
           if (failed.length === 0 && taken && mayGo(one)) return true;
         }
