@@ -1,7 +1,7 @@
 /** Answers of `explain` as text: the essence in the first line, then one fact on each line. */
 
 import { counted, grouped } from "../../base/counted.ts";
-import { type Printed, printedLines } from "../../base/printable.ts";
+import type { Printed } from "../../base/printable.ts";
 import type { BrakeAnswer } from "../../core/answers/brake-answer.ts";
 import type { Allowed, BudgetAnswer } from "../../core/answers/budget-answer.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
@@ -13,7 +13,7 @@ import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
 import { fellText, nearestText } from "../plan/plan-text.ts";
 import { holdWords, ruledOutText } from "../program/code-words.ts";
 import { fittedTable, section } from "../program/layout.ts";
-import { PLAIN_SCREEN, type Screen } from "../program/terminal.ts";
+import { PLAIN_SCREEN, printedScreen, type Screen, wrapped } from "../program/terminal.ts";
 import type { Answer, PoolList, WaitingPodAnswer } from "./explain.ts";
 
 const NAMED = 5;
@@ -21,9 +21,13 @@ const NAMED = 5;
 const LISTED = 10;
 
 /** The answer and its notes as text that ends with a newline. */
-export function explainText(answer: Answer, notes: readonly string[]): Printed {
+export function explainText(
+  answer: Answer,
+  notes: readonly string[],
+  screen: Screen = PLAIN_SCREEN,
+): Printed {
   const notesBelow = notes.map((note) => `note: ${note}`);
-  return printedLines([answer.says, ...answerLines(answer), ...notesBelow]);
+  return printedScreen([answer.says, ...answerLines(answer), ...notesBelow], wrapped(screen));
 }
 
 /** The lines after the first one, in sections. */
@@ -40,7 +44,7 @@ export function poolListText(
 ): Printed {
   const lines =
     items.length === 0 ? ["there is no NodePool"] : fittedTable(poolRows(items), screen.columns);
-  return printedLines([...lines, ...notes.map((note) => `note: ${note}`)]);
+  return printedScreen([...lines, ...notes.map((note) => `note: ${note}`)], wrapped(screen));
 }
 
 /** The column heads, then a row for each pool. */

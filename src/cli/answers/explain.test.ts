@@ -22,7 +22,11 @@ import {
   snapshotPool,
   snapshotSparse,
 } from "../../testing/snapshots.ts";
+import { PLAIN_SCREEN } from "../program/terminal.ts";
 import { runExplain } from "./run-explain.ts";
+
+/** Lines stay whole, so that tests see sentences. */
+const WIDE = { ...PLAIN_SCREEN, wide: true };
 
 let folder: string;
 beforeAll(() => {
@@ -49,7 +53,7 @@ async function ask(
       setting,
       at,
     },
-    { out: (text) => said.push(text), err: () => undefined },
+    { out: (text) => said.push(text), err: () => undefined, screen: () => WIDE },
   );
   return said.join("");
 }
@@ -756,7 +760,7 @@ describe("karpenter explain nodepool", () => {
       await runExplain(
         question.split(" "),
         { filename: ["test/fixtures/eks-auto-mode.yaml"], output: "text", namespace: "default" },
-        { out: (text) => said.push(text), err: () => {} },
+        { out: (text) => said.push(text), err: () => {}, screen: () => WIDE },
       );
       return said.join("");
     };

@@ -31,7 +31,7 @@ export async function runExplain(
     out(
       answer.kind === "NodePoolList"
         ? poolListText(answer, read.notes, screen(undefined))
-        : explainText(answer, read.notes),
+        : explainText(answer, read.notes, screen(undefined)),
     );
     return;
   }

@@ -11,6 +11,7 @@ import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
 import { type Progress, progressFor } from "../program/progress.ts";
+import { PLAIN_SCREEN } from "../program/terminal.ts";
 import { isReport, printedReport } from "../report/formats.ts";
 import { simulateReport } from "./answer-reports.ts";
 import type { AnswerFormat } from "./picture-options.ts";
@@ -50,11 +51,11 @@ export interface SimulateFlags extends PictureFlags {
  */
 export async function runSimulate(
   flags: SimulateFlags,
-  { out, err }: PlanStreams = STANDARD_STREAMS,
+  { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,
   progress = progressFor(flags.output),
 ): Promise<number> {
   const { answer, maps, notes } = await played(flags, progress).finally(progress.end);
-  if (flags.output === "text") out(simulateText(answer, notes));
+  if (flags.output === "text") out(simulateText(answer, notes, screen(undefined)));
   else if (isReport(flags.output))
     out(printedReport(simulateReport(answer, maps, notes), flags.output));
   else {

@@ -12,8 +12,12 @@ import {
   snapshotPod,
   snapshotPool,
 } from "../../testing/snapshots.ts";
+import { PLAIN_SCREEN } from "../program/terminal.ts";
 import { runSimulate, type SimulateFlags } from "./run-simulate.ts";
 import type { Simulated } from "./simulate.ts";
+
+/** Lines stay whole, so that tests see sentences. */
+const WIDE = { ...PLAIN_SCREEN, wide: true };
 
 let folder: string;
 beforeAll(() => {
@@ -56,7 +60,7 @@ async function run(
       setting: GATE,
       ...flags,
     },
-    { out: (text) => said.push(text), err: () => undefined },
+    { out: (text) => said.push(text), err: () => undefined, screen: () => WIDE },
   );
   return { text: said.join(""), code };
 }

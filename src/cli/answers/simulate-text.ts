@@ -1,11 +1,12 @@
 /** The answer of `simulate` as text: one line for each step, with the price after it. */
 
 import { counted } from "../../base/counted.ts";
-import { type Printed, printedLines } from "../../base/printable.ts";
+import type { Printed } from "../../base/printable.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import type { Step } from "../../core/answers/rehearsal.ts";
 import { reasonWords, sharedReason } from "../plan/reason-words.ts";
 import { section, table } from "../program/layout.ts";
+import { PLAIN_SCREEN, printedScreen, type Screen, wrapped } from "../program/terminal.ts";
 import type { Simulated } from "./simulate.ts";
 
 const NAMED = 5;
@@ -24,7 +25,7 @@ export function simulateText(answer: Simulated, notes: readonly string[]): Print
     ...(ended === undefined ? [] : ["", ENDINGS[ended]]),
     ...notes.map((note) => `note: ${note}`),
   ];
-  return printedLines(lines);
+  return printedScreen(lines, wrapped(screen));
 }
 
 /** What text and reports say below the steps. A section may have no lines. */

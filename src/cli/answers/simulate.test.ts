@@ -13,8 +13,12 @@ import {
   snapshotPool,
   snapshotSparse,
 } from "../../testing/snapshots.ts";
+import { PLAIN_SCREEN } from "../program/terminal.ts";
 import { runSimulate, type SimulateFlags } from "./run-simulate.ts";
 import type { Simulated } from "./simulate.ts";
+
+/** Lines stay whole, so that tests see sentences. */
+const WIDE = { ...PLAIN_SCREEN, wide: true };
 
 let folder: string;
 beforeAll(() => {
@@ -42,7 +46,7 @@ async function run(
       output: "text",
       ...flags,
     },
-    { out: (text) => said.push(text), err: () => undefined },
+    { out: (text) => said.push(text), err: () => undefined, screen: () => WIDE },
   );
   return { text: said.join(""), code };
 }
@@ -116,6 +120,21 @@ describe("karpenter simulate --unhealthy", () => {
 });
 
 describe("karpenter simulate", () => {
+  it("breaks lines at 100 characters in a pipe", async () => {
+    const said: string[] = [];
+    const flags = {
+      filename: [file("cluster.json", [snapshotPool(), ...snapshotSparse("abcdef")])],
+      instanceTypes: join(folder, "types.json"),
+      at: SNAPSHOT_AT,
+      consolidate: true,
+      output: "text",
+    } as const;
+    await runSimulate(flags, { out: (text) => said.push(text), err: () => undefined });
+    const lines = said.join("").split("\n");
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
+    expect(lines).toContain("    m-16/on-demand (Underutilized): saves $0.8000 an hour");
+  });
+
   it("shows the stage of its work on standard error, and removes that line before the answer", async () => {
     const told: string[] = [];
     await runSimulate(
@@ -360,6 +379,11 @@ describe("karpenter simulate", () => {
       kind: "provisioning",
       launched: [{ node: "default-new-1", instanceType: "m-8", pods: ["shop/new"] }],
     });
+    const again = await simulated([...objects, snapshotPod("new", { cpu: "70" })], {
+      add: [file("again.json", [snapshotPod("new", { cpu: "7" })])],
+    });
+    expect(again.after.pendingPods).toBe(0);
+    expect(again.steps[0]).toMatchObject({ launched: [{ instanceType: "m-8" }] });
     const { code, text } = await run(objects, {
       add: [file("add.json", [snapshotPod("huge", { cpu: "70" })])],
     });

@@ -3,12 +3,13 @@ import type { Found } from "../plan/documents.ts";
 import type { Manifests } from "../plan/manifests.ts";
 import type { ReadPicture } from "./read-picture.ts";
 import { type ReplicaCount, withScales } from "./scales.ts";
-import { withDrift, withPools } from "./what-if.ts";
+import { withDrift, withObjects } from "./what-if.ts";
 
 /** The assumed changes to objects. */
 export interface SupposedObjects {
   /** NodePools that replace those with the same names. */
   readonly pools: readonly Found[];
+  /** Objects that are applied: they replace those of the same kind and name. */
   readonly added: readonly Found[];
   readonly scales: readonly ReplicaCount[];
 }
@@ -30,7 +31,8 @@ export async function supposedPicture(
   { found, ofObjects, ofManifests }: PictureMakers,
 ): Promise<ReadPicture> {
   if (pools.length === 0 && added.length === 0 && scales.length === 0) return before;
-  const changed = await ofObjects([...withScales(withPools(found, pools), scales), ...added]);
+  const scaled = withScales(withObjects(found, pools), scales);
+  const changed = await ofObjects(withObjects(scaled, added));
   const manifests = withDrift(changed, pools);
   return manifests === changed.manifests ? changed : ofManifests(manifests);
 }

@@ -47,14 +47,19 @@ export function poolsIn(found: readonly Found[]): {
   };
 }
 
-/** The objects, with the pools in `changed` instead of those with the same names. */
-export function withPools(found: readonly Found[], changed: readonly Found[]): readonly Found[] {
-  const names = new Set(changed.map(nameOf));
-  return [...found.filter((one) => !names.has(nameOf(one))), ...changed];
+/** The objects, with those of `applied` instead of those of the same kind and name. Objects without a name are added. */
+export function withObjects(found: readonly Found[], applied: readonly Found[]): readonly Found[] {
+  const ids = new Set(applied.filter(({ object }) => object.metadata?.name).map(idOf));
+  return [...found.filter((one) => !ids.has(idOf(one))), ...applied];
 }
 
 function nameOf({ object }: Found): string {
   return `${object.kind} ${keyOf(object)}`;
+}
+
+/** Files may leave out the namespace `default`. */
+function idOf({ object: { kind, metadata } }: Found): string {
+  return `${kind} ${metadata?.namespace ?? "default"}/${metadata?.name}`;
 }
 
 /** A price that the user gave with `--price`. */

@@ -13,6 +13,7 @@ import {
   painted,
   printedScreen,
   type Screen,
+  wrapped,
 } from "../program/terminal.ts";
 import { headroomLines, roomText } from "./headroom-text.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
@@ -60,7 +61,7 @@ export function planText(
   lines.push(...plan.risks.map(({ text }) => painted(`risk: ${text}`, paint.yellow)));
   lines.push(...notes.map((note) => painted(`note: ${note}`, paint.dim)));
   // Lines are also wrapped in a pipe, because people read the text in pagers and build logs.
-  return printedScreen(lines, screen.wide ? {} : { wrapAt: screen.wrapAt ?? screen.columns });
+  return printedScreen(lines, wrapped(screen));
 }
 
 function summary(plan: Plan): string {

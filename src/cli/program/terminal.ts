@@ -17,7 +17,7 @@ export interface Screen {
   readonly paint: Paint;
   /** Longer lines are broken at a space. Absent: no line is broken, as in a file. */
   readonly wrapAt?: number;
-  /** Whether tables show all columns, whatever their width. Default: false. */
+  /** Whether tables show all columns, whatever their width, and lines stay whole. Default: false. */
   readonly wide?: boolean;
 }
 
@@ -43,6 +43,11 @@ export function printedScreen(
       );
     }),
   );
+}
+
+/** Where {@link printedScreen} breaks lines: at the terminal's width, or in a file at the width of tables. */
+export function wrapped({ wide, wrapAt, columns }: Screen): Pick<Screen, "wrapAt"> {
+  return wide === true ? {} : { wrapAt: wrapAt ?? columns };
 }
 
 /** Breaks before words that do not fit. Continued lines are indented by two more. A longer word stays whole. */
