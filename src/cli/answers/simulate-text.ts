@@ -12,7 +12,11 @@ import type { Simulated } from "./simulate.ts";
 const NAMED = 5;
 
 /** The answer and its notes as text that ends with a newline. */
-export function simulateText(answer: Simulated, notes: readonly string[]): Printed {
+export function simulateText(
+  answer: Simulated,
+  notes: readonly string[],
+  screen: Screen = PLAIN_SCREEN,
+): Printed {
   const { says, steps, unplaced, ended } = answer;
   const lines = [
     says,

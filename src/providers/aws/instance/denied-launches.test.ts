@@ -169,3 +169,13 @@ describe("EC2 is not asked", () => {
     expect(ec2.lists).toBe(lists);
   });
 });
+
+it("gives the tag of the launch once, also if the user set it", async () => {
+  const ec2 = new FalseEc2();
+  const fleet = input();
+  const [tagged = { ResourceType: "instance", Tags: [] }] = fleet.TagSpecifications ?? [];
+  const withMine = [...tagged.Tags, { Key: LAUNCH_TAG, Value: "mine" }];
+  await ec2.launch(["a"], { ...fleet, TagSpecifications: [{ ...tagged, Tags: withMine }] });
+  const [{ Tags } = { Tags: [] }] = ec2.instances;
+  expect(Tags.filter(({ Key }) => Key === LAUNCH_TAG)).toHaveLength(1);
+});

@@ -107,11 +107,12 @@ export class DeniedLaunches {
 
 /** The call with its ClientToken, also as a tag of its instances. */
 export function withToken(input: CreateFleetInput, token: string): CreateFleetInput {
-  const TagSpecifications = (input.TagSpecifications ?? []).map((one) =>
-    one.ResourceType === "instance"
-      ? { ...one, Tags: [...one.Tags, { Key: LAUNCH_TAG, Value: token }] }
-      : one,
-  );
+  const TagSpecifications = (input.TagSpecifications ?? []).map((one) => {
+    if (one.ResourceType !== "instance") return one;
+    // A tag of the user's with this key goes: EC2 refuses a key that is given twice.
+    const others = one.Tags.filter(({ Key }) => Key !== LAUNCH_TAG);
+    return { ...one, Tags: [...others, { Key: LAUNCH_TAG, Value: token }] };
+  });
   return { ...input, TagSpecifications, ClientToken: token };
 }
 
