@@ -37,6 +37,7 @@ import { apply } from "./apply.ts";
 import type { Batcher } from "./batcher.ts";
 import { failedScheduling } from "./events.ts";
 import { podsToPlace, poolsToUse, schedulingInput } from "./gather.ts";
+import { holdBack } from "./hold-back.ts";
 import { placeRefused, Turns } from "./plan-anew.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { Progress } from "./progress.ts";
@@ -148,24 +149,26 @@ async function reconcile(
  * pods.
  */
 async function planned(
-  { clock, settings }: World,
+  world: World,
   input: SchedulingInput,
   { hasPlace }: Pick<Steering, "hasPlace">,
 ): Promise<SchedulingResult> {
+  const { clock, settings } = world;
   const plan = (pods: readonly Pod[]) => {
     const some = (batch: readonly Pod[]) =>
       planBatchInSteps({ ...input, pods: batch }, settings.planner);
     return inTurns(clock, realPodsFirst(pods, some), TURN_MS);
   };
   const isNeedless = ({ pods }: PlannedClaim) => pods.every(hasPlace);
-  const all = await plan(input.pods);
+  const all = holdBack(world, await plan(input.pods));
   const needless = all.newClaims.filter(isNeedless);
   if (needless.length === 0) return all;
   const isShort =
     all.unschedulable.some(({ ignored }) => ignored !== true) &&
     needless.some(({ pool }) => Object.keys(pool.limits).length > 0);
   const housed = new Set(needless.flatMap(({ pods }) => pods.map(keyOf)));
-  const result = isShort ? await plan(input.pods.filter((pod) => !housed.has(keyOf(pod)))) : all;
+  const others = () => plan(input.pods.filter((pod) => !housed.has(keyOf(pod))));
+  const result = isShort ? holdBack(world, await others()) : all;
   return { ...result, newClaims: result.newClaims.filter((claim) => !isNeedless(claim)) };
 }
 

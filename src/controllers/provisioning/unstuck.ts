@@ -10,6 +10,7 @@ import type { Unstuck } from "../../core/provisioning/result.ts";
 import { some } from "../words.ts";
 import type { World } from "../world.ts";
 import { plannedNodeLost } from "./events.ts";
+import { heldText } from "./hold-back.ts";
 import { targetsOf } from "./nomination.ts";
 
 const SENTENCES: Readonly<Record<Unstuck["reason"], string>> = {
@@ -48,7 +49,10 @@ export function tellUnstuck(world: World, log: Logger, unstuck: readonly Unstuck
     });
     const names = targetsOf(world, target);
     const targets = names.length === 0 ? [target] : names;
-    for (const pod of pods) world.events.publish(plannedNodeLost(pod, targets, why));
+    for (const pod of pods) {
+      const said = [why, heldText(world, pod)].filter(Boolean).join("; ");
+      world.events.publish(plannedNodeLost(pod, targets, said));
+    }
   }
   for (const { pod, target } of unstuck) world.cluster.placements.giveUp(pod, target);
 }

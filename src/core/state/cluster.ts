@@ -81,6 +81,7 @@ export interface ClusterState {
     | "hostsBufferPods"
     | "fillLast"
     | "isFilledLast"
+    | "refusals"
   >;
   /** The placeholder pods of CapacityBuffers. */
   readonly headroom: Headroom;

@@ -16,6 +16,7 @@ import { within } from "../../base/within.ts";
 import { isBufferPodUid } from "../buffers/pods.ts";
 import type { NodeView } from "./node-view.ts";
 import { countPlanned, plannedAs, plannedPodsOn } from "./planned-pods.ts";
+import { RefusedNodes } from "./refused-nodes.ts";
 
 /** How long a vacant seat is kept for a successor: ten minutes, the largest back-off of a Job. */
 const RETURN_MS = 10 * 60_000;
@@ -59,6 +60,8 @@ export interface AwaitedPods {
 
 /** The seats of pending pods: which node a plan chose for each. */
 export class Placements {
+  /** Pods whose planned nodes refused them. */
+  readonly refusals = new RefusedNodes();
   readonly #byPod = new Map<string, Seat>();
   /** The vacant seats by {@link Seat.heirs}. */
   readonly #vacant = new Map<string, Set<Seat>>();
@@ -138,6 +141,7 @@ export class Placements {
    * this pod. `namesOf` is not called while there are no seats.
    */
   bound(pod: Pod, namesOf: () => readonly string[]): void {
+    this.refusals.bound(pod);
     if (this.#byTarget.size === 0) return;
     const names = namesOf();
     const own = this.#byPod.get(pod.metadata.uid ?? "");
