@@ -21,11 +21,15 @@ export interface OptionDefinition {
   readonly belowMin?: string;
   /** The largest valid value of a number. */
   readonly max?: number;
+  /** The value names an object. An empty text is no name, so it counts as not given. */
+  readonly isName?: boolean;
   /** Why the setting has no effect, which is logged if the setting is changed. Absent: it has an effect. */
   readonly notActedOn?: string;
 }
 
-type Extra = Partial<Pick<OptionDefinition, "values" | "min" | "belowMin" | "max" | "notActedOn">>;
+type Extra = Partial<
+  Pick<OptionDefinition, "values" | "min" | "belowMin" | "max" | "isName" | "notActedOn">
+>;
 
 /** Defines a setting of Karpenter's core. Its environment variable is named after the flag. */
 export function core<T extends OptionDefinition["type"]>(

@@ -101,6 +101,7 @@ export const OPTIONS = {
     "string",
     "karpenter-leader-election",
     "Name of the Lease.",
+    { isName: true },
   ),
   leaderElectionNamespace: core(
     "leader-election-namespace",
@@ -114,6 +115,7 @@ export const OPTIONS = {
     "string",
     "config-logging",
     "Name of the ConfigMap with the log level, in the controller's namespace.",
+    { isName: true },
   ),
   factsName: ours(
     "facts-name",
@@ -121,6 +123,7 @@ export const OPTIONS = {
     "string",
     "karpenter-facts",
     "Name of the ConfigMap to which settings and prices are written, in the controller's namespace.",
+    { isName: true },
   ),
   memoryLimit: core(
     "memory-limit",

@@ -14,6 +14,20 @@ describe("options", () => {
     expect(options.changed).toEqual(["logLevel", "batchMaxDuration"]);
   });
 
+  it("take an empty name of an object as not given, and other empty texts as they are", () => {
+    const names = { FACTS_NAME: "", CONFIG_LOGGING_NAME: "", LEADER_ELECTION_NAME: "" };
+    const given = parseOptions({}, { ...names, LOG_LEVEL: "" });
+    const { factsName, configLoggingName, leaderElectionName, logLevel } = given;
+    expect({ factsName, configLoggingName, leaderElectionName, logLevel }).toEqual({
+      factsName: "karpenter-facts",
+      configLoggingName: "config-logging",
+      leaderElectionName: "karpenter-leader-election",
+      logLevel: "",
+    });
+    expect(given.changed).toEqual(["logLevel"]);
+    expect(parseOptions({ "facts-name": "" }, { FACTS_NAME: "mine" }).factsName).toBe("mine");
+  });
+
   it("refuse all invalid values in one error that names setting, value and what is legal", () => {
     expect(() =>
       parseOptions(

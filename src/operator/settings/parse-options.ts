@@ -65,7 +65,9 @@ export function parseOptions(
   const preset = unquote(flags[presetFlag] ?? env[presetEnv] ?? settings[presetFlag] ?? "");
   for (const [name, definition] of Object.entries<OptionDefinition>(OPTIONS)) {
     const flag = flags[definition.flag];
-    const given = flag ?? env[definition.env] ?? settings[definition.flag];
+    const given = [flag, env[definition.env], settings[definition.flag]].find(
+      (text) => text !== undefined && !(definition.isName === true && text === ""),
+    );
     if (given !== undefined) changed.push(name as OptionName);
     const source = sourceOf(definition, flag, env);
     const result = parseOne(
