@@ -94,6 +94,11 @@ function namesObject({ reason, body }: KubeError): boolean {
   return reason === "NotFound" && (body?.details?.name ?? "") !== "";
 }
 
+/** Whether it is a 401: the server does not accept the credentials. */
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 401;
+}
+
 /** Whether it is a 403: the account lacks a right. The message names verb, resource and account. */
 export function isForbidden(error: unknown): boolean {
   return error instanceof KubeError && error.status === 403;

@@ -6,9 +6,10 @@ import { printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
-import { ConnectionError, KubeError } from "../../kube/errors.ts";
+import { KubeError } from "../../kube/errors.ts";
 import { isKnownMissing } from "../checks/missing.ts";
 import { currentCluster } from "../plan/sources.ts";
+import { accessProblem } from "../program/access-problem.ts";
 import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { toStdout } from "../program/output.ts";
@@ -38,7 +39,9 @@ export async function runBundle({ out, namespace }: BundleFlags): Promise<void> 
       ]),
     );
   } catch (error) {
-    if (error instanceof KubeError || error instanceof ConnectionError)
+    const problem = accessProblem(error);
+    if (problem !== undefined) throw problem;
+    if (error instanceof KubeError)
       throw new CliError(`the cluster cannot be read: ${error.message}`);
     throw error;
   } finally {

@@ -28,6 +28,49 @@ export interface CheckedItem {
   readonly remedy?: string;
 }
 
+/** A list that the API server did not give: the plural of its kind, and why. */
+export interface Unread {
+  readonly what: string;
+  readonly why: string;
+}
+
+/** Checks of lists that were read, by the plurals of the kinds. From a list that was not read nothing follows. */
+export interface Section {
+  readonly needs: readonly string[];
+  readonly check: () => readonly CheckedItem[];
+}
+
+/**
+ * The items of the sections whose lists were all read, and then one item for each list that was not. `command`: the
+ * command to run again.
+ */
+export function checkSections(
+  sections: readonly Section[],
+  unread: readonly Unread[],
+  command: string,
+): readonly CheckedItem[] {
+  const missing = new Set(unread.map(({ what }) => what));
+  return [
+    ...sections
+      .filter(({ needs }) => !needs.some((plural) => missing.has(plural)))
+      .flatMap(({ check }) => check()),
+    ...unread.map(
+      ({ what, why }): CheckedItem => ({
+        area: "reading",
+        item: what,
+        state: "unknown",
+        says: `It could not be read, so nothing is said of it: ${why}`,
+        remedy: `run ${command} as a user who may list what could not be read`,
+      }),
+    ),
+  ];
+}
+
+/** The command that installs the definitions, or upgrades them. */
+export function installDefinitions(namespace: string): string {
+  return `helm upgrade --install karpenter-crd deploy/charts/karpenter-crd --namespace ${namespace} --create-namespace`;
+}
+
 /** The text of each state in the table. */
 const WORDS: Readonly<Record<CheckState, string>> = {
   ready: "ready",

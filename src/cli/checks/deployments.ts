@@ -70,7 +70,7 @@ export function isSameLease(ref: LeaseRef, { namespace, name }: KubeObject["meta
 /** The value of a setting as the program reads it: a flag wins over the variable. Undefined: neither is given. */
 export function settingOf(
   deployment: Deployment,
-  { flag, env, type }: OptionDefinition,
+  { flag, env, type }: Pick<OptionDefinition, "flag" | "env" | "type">,
 ): string | undefined {
   const [first] = (deployment.spec.template.spec as unknown as WithContainers).containers ?? [];
   const args = [...(first?.command ?? []), ...(first?.args ?? [])];

@@ -11,7 +11,10 @@ export function doctorCommand(): Command {
     )
     .optionsGroup("Input:")
     .addOption(
-      new Option("--provider <name>", "which cloud").choices(["aws", "kwok"]).default("aws"),
+      new Option(
+        "--provider <name>",
+        "which cloud; default: that of the controller that runs, else aws",
+      ).choices(["aws", "kwok"]),
     )
     .option("-n, --namespace <name>", "where the controller runs", "karpenter")
     .option(

@@ -16,11 +16,10 @@ const LEASE_SECONDS = 15;
  * Checks the Deployments and their pods. A sandbox has none, and neither has a process that leads without a Deployment.
  */
 export function checkController(facts: DoctorFacts): readonly CheckedItem[] {
-  const { deployments, controllerPods, namespace, isNamespaceMissing, isSandbox, unread } = facts;
+  const { deployments, controllerPods, namespace, isNamespaceMissing, isSandbox } = facts;
   const area = "controller";
   if (deployments.length === 0) {
-    const isUnseen = unread.some(({ what }) => what === "deployments");
-    if (isSandbox || isNamespaceMissing || isUnseen || holders(facts).length > 0) return [];
+    if (isSandbox || isNamespaceMissing || holders(facts).length > 0) return [];
     return [
       {
         area,

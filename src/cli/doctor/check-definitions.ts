@@ -2,7 +2,7 @@
 import type { Crd } from "../../apis/core/custom-resource-definition.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
-import type { CheckedItem } from "../checks/checks.ts";
+import { type CheckedItem, installDefinitions } from "../checks/checks.ts";
 import { some } from "../migrate/check-objects.ts";
 import type { DoctorFacts } from "./facts.ts";
 
@@ -28,15 +28,15 @@ const UPGRADE = "upgrade karpenter-crd first, then the controller";
  * version.
  */
 export function checkDefinitions(
-  { crds, unread, provider }: DoctorFacts,
+  { crds, provider, namespace }: DoctorFacts,
   kinds: readonly KubeObject[],
 ): readonly CheckedItem[] {
-  if (unread.some(({ what }) => what === "customresourcedefinitions")) return [];
   const needed: readonly string[] = NEEDED[provider];
   return (kinds as readonly OwnDefinition[]).flatMap((own): readonly CheckedItem[] => {
     const { name } = own.metadata;
     const crd = crds.find(({ metadata }) => metadata.name === name);
-    if (crd !== undefined) return [{ area: "definitions", item: name, ...judged(crd, own) }];
+    if (crd !== undefined)
+      return [{ area: "definitions", item: name, ...judged(crd, own, namespace) }];
     if (!needed.includes(name)) return [];
     return [
       {
@@ -44,13 +44,17 @@ export function checkDefinitions(
         item: name,
         state: "todo",
         says: "It is not installed",
-        remedy: "helm upgrade --install karpenter-crd deploy/charts/karpenter-crd",
+        remedy: installDefinitions(namespace),
       },
     ];
   });
 }
 
-function judged(crd: Crd, own: OwnDefinition): Pick<CheckedItem, "state" | "says" | "remedy"> {
+function judged(
+  crd: Crd,
+  own: OwnDefinition,
+  namespace: string,
+): Pick<CheckedItem, "state" | "says" | "remedy"> {
   if (crd.metadata.deletionTimestamp !== undefined)
     return {
       state: "todo",
@@ -79,7 +83,7 @@ function judged(crd: Crd, own: OwnDefinition): Pick<CheckedItem, "state" | "says
   return {
     state: "differs",
     says: `${says}; the API server drops fields that it does not know: ${some(lacking)}`,
-    remedy: `${UPGRADE}: helm upgrade karpenter-crd deploy/charts/karpenter-crd`,
+    remedy: `${UPGRADE}: ${installDefinitions(namespace)}`,
   };
 }
 

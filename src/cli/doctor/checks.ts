@@ -1,13 +1,18 @@
 /** The checks of `karpenter doctor`, as pure functions of facts: what is wrong, and what to do. */
 
+import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
+import { CUSTOM_RESOURCE_DEFINITION } from "../../apis/core/custom-resource-definition.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject, ResourceAmounts } from "../../apis/meta.ts";
+import { LEASE } from "../../apis/policy/kinds.ts";
 import { formatResource, parseResources, type Resources } from "../../apis/resources.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
-import type { CheckedItem } from "../checks/checks.ts";
+import { type CheckedItem, checkSections, type Section } from "../checks/checks.ts";
 import { some } from "../migrate/check-objects.ts";
 import { checkClasses } from "./check-classes.ts";
 import { checkController, checkLead } from "./check-controller.ts";
@@ -41,31 +46,24 @@ export function doctorChecks(
   facts: DoctorFacts,
   kinds: readonly KubeObject[],
 ): readonly CheckedItem[] {
-  return [
-    ...checkServer(facts),
-    ...checkNamespace(facts),
-    ...checkRights(facts),
-    ...checkDefinitions(facts, kinds),
-    ...checkController(facts),
-    ...checkLead(facts),
-    ...checkWebhooks(facts),
-    ...checkReadiness("NodePools", facts.pools),
-    ...checkLimits(facts),
-    ...checkReadiness("node classes", facts.classes),
-    ...checkClasses(facts),
-    ...checkQuotas(facts),
-    ...checkClaims(facts),
-    ...checkTried(facts),
-    ...facts.unread.map(
-      ({ what, why }): CheckedItem => ({
-        area: "reading",
-        item: what,
-        state: "unknown",
-        says: `It could not be read: ${why}`,
-        remedy: `run the doctor as a user who may list ${what}`,
-      }),
-    ),
+  const claims = CLAIM_KINDS.map(({ plural }) => plural);
+  const sections: readonly Section[] = [
+    { needs: [], check: () => checkServer(facts) },
+    { needs: [], check: () => checkNamespace(facts) },
+    { needs: [], check: () => checkRights(facts) },
+    { needs: [CUSTOM_RESOURCE_DEFINITION.plural], check: () => checkDefinitions(facts, kinds) },
+    { needs: [DEPLOYMENT.plural, POD.plural], check: () => checkController(facts) },
+    { needs: [LEASE.plural, DEPLOYMENT.plural], check: () => checkLead(facts) },
+    { needs: [], check: () => checkWebhooks(facts) },
+    { needs: [], check: () => checkReadiness("NodePools", facts.pools) },
+    { needs: [], check: () => checkLimits(facts) },
+    { needs: [], check: () => checkReadiness("node classes", facts.classes) },
+    { needs: [], check: () => checkClasses(facts) },
+    { needs: [], check: () => checkQuotas(facts) },
+    { needs: claims, check: () => checkClaims(facts) },
+    { needs: [], check: () => checkTried(facts) },
   ];
+  return checkSections(sections, facts.unread, "the doctor");
 }
 
 function checkServer(facts: DoctorFacts): readonly CheckedItem[] {
@@ -125,7 +123,9 @@ function checkNamespace(facts: DoctorFacts): readonly CheckedItem[] {
   ];
 }
 
-function checkRights({ rights, account, isAccountMissing }: DoctorFacts): readonly CheckedItem[] {
+/** Checks the account's rights. In a sandbox Karpenter runs in its process, unless a chart was installed there. */
+function checkRights(facts: DoctorFacts): readonly CheckedItem[] {
+  const { rights, account, isAccountMissing, isOwnAccount } = facts;
   const area = "rights";
   if (isAccountMissing)
     return [
@@ -138,14 +138,25 @@ function checkRights({ rights, account, isAccountMissing }: DoctorFacts): readon
           "give the controller's by --service-account NAMESPACE/NAME: kubectl get serviceaccounts -A lists them",
       },
     ];
+  if (facts.isSandbox && facts.deployments.length === 0)
+    return [
+      {
+        area,
+        item: "none",
+        state: "ready",
+        says: "Karpenter runs in the sandbox's process, as its administrator, and needs none",
+      },
+    ];
   const missing = rights.filter(({ allowed }) => !allowed);
   const asked = { area, item: account, state: "ready" } as const;
   if (missing.length === 0)
     return [
       { ...asked, says: `All ${counted(rights.length, "right")} of the controller are there` },
     ];
-  const remedy =
-    "install the chart's roles again; docs/reference/rights.md lists them. To ask for the controller's own account: --service-account NAMESPACE/NAME";
+  const again = "install the chart's roles again; docs/reference/rights.md lists them";
+  const remedy = isOwnAccount
+    ? `ask for the controller's account, not for your own: --service-account NAMESPACE/NAME. If it lacks them, too: ${again}`
+    : again;
   const groups = new Map<string, AskedRight[]>();
   for (const one of missing) {
     const key = `${one.resource} ${one.namespace}`;

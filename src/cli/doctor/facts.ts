@@ -9,6 +9,7 @@ import type { VcpuQuotaUse } from "../../apis/karpenter/facts.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Lease } from "../../apis/policy/kinds.ts";
 import type { ProviderName } from "../../operator/rights.ts";
+import type { Unread } from "../checks/checks.ts";
 
 /** One right, and whether the account has it. */
 export interface AskedRight {
@@ -72,7 +73,9 @@ export interface DoctorFacts {
   readonly isNamespaceMissing: boolean;
   /** The account whose rights were checked. */
   readonly account: string;
-  /** Whether the ServiceAccount does not exist. Then its rights were not checked. */
+  /** Whether this is the account of whoever runs the doctor. */
+  readonly isOwnAccount: boolean;
+  /** The ServiceAccount does not exist, so its rights were not checked. */
   readonly isAccountMissing: boolean;
   readonly rights: readonly AskedRight[];
   readonly crds: readonly Crd[];
@@ -89,5 +92,5 @@ export interface DoctorFacts {
   readonly quotas: ReadQuotas | undefined;
   /** DNS names and calls to AWS. */
   readonly tried: readonly Tried[];
-  readonly unread: readonly { readonly what: string; readonly why: string }[];
+  readonly unread: readonly Unread[];
 }

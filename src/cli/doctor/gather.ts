@@ -22,10 +22,11 @@ import type { Clock } from "../../base/clock.ts";
 import { firstLineOf } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { ConnectionError, isNotServed, KubeError } from "../../kube/errors.ts";
+import { isNotServed, KubeError } from "../../kube/errors.ts";
 import { type ProviderName, type Right, rightsOf } from "../../operator/rights.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import { SANDBOX_COMPILER } from "../../sandbox/apiserver/version-info.ts";
+import type { Unread } from "../checks/checks.ts";
 import {
   isKarpenter,
   isLeaseOf,
@@ -34,7 +35,7 @@ import {
   settingOf,
 } from "../checks/deployments.ts";
 import { isKnownMissing } from "../checks/missing.ts";
-import { CliError } from "../program/cli-error.ts";
+import { accessProblem } from "../program/access-problem.ts";
 import type {
   AskedRight,
   DoctorFacts,
@@ -44,6 +45,8 @@ import type {
   WebhookTarget,
 } from "./facts.ts";
 
+/** The flag of the controller's command line that names the provider. It has no variable. */
+const PROVIDER_FLAG = { flag: "provider", env: "", type: "string" } as const;
 const KARPENTER_GROUP = /^karpenter\./;
 /** Maximum number of concurrent requests. */
 const ASKED_AT_ONCE = 8;
@@ -69,7 +72,7 @@ export async function gatherDoctor(
   clock: Clock,
   options: DoctorOptions,
 ): Promise<DoctorFacts> {
-  const unread: { what: string; why: string }[] = [];
+  const unread: Unread[] = [];
   const list = async <T extends KubeObject>(kind: Kind<T>): Promise<readonly T[]> => {
     try {
       return (await client.list(kind)).items;
@@ -114,6 +117,7 @@ export async function gatherDoctor(
     namespace: options.namespace,
     isNamespaceMissing: await isKnownMissing(client, NAMESPACE, { name: options.namespace }),
     account: options.serviceAccount ?? "whoever runs this",
+    isOwnAccount: options.serviceAccount === undefined,
     isAccountMissing,
     rights: isAccountMissing ? [] : await askRights(client, options, deployments),
     crds,
@@ -128,6 +132,23 @@ export async function gatherDoctor(
     tried,
     unread,
   };
+}
+
+/** The provider of the Karpenter in this namespace, as its Deployment names it. Undefined: none is seen there. */
+export async function runningProvider(
+  client: Pick<KubeClient, "list">,
+  namespace: string,
+): Promise<ProviderName | undefined> {
+  try {
+    const { items } = await client.list(DEPLOYMENT, { namespace });
+    const named = items
+      .filter((one) => isKarpenter(one) && one.spec.replicas !== 0)
+      .map((one) => settingOf(one, PROVIDER_FLAG));
+    return named.includes("kwok") ? "kwok" : named.length > 0 ? "aws" : undefined;
+  } catch (error) {
+    if (error instanceof KubeError) return undefined;
+    throw error;
+  }
 }
 
 async function missingNamespaces(
@@ -176,10 +197,7 @@ async function serverFacts(
       isSandbox: isObject(body) && body["compiler"] === SANDBOX_COMPILER,
     };
   } catch (error) {
-    if (!(error instanceof ConnectionError)) throw error;
-    throw new CliError(
-      `the API server does not answer: ${firstLineOf(error.cause ?? error)}; check the cluster, or choose another one by KUBECONFIG`,
-    );
+    throw accessProblem(error) ?? error;
   }
 }
 

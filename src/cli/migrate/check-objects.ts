@@ -15,7 +15,7 @@ import { NODEPOOL_HASH_VERSION } from "../../apis/karpenter/nodepool-hash.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { counted } from "../../base/counted.ts";
 import { poolDrift } from "../../core/nodeclaim/drifted.ts";
-import type { CheckedItem } from "../checks/checks.ts";
+import { type CheckedItem, installDefinitions } from "../checks/checks.ts";
 import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
 import { unknownFields } from "./unknown-fields.ts";
 
@@ -45,7 +45,7 @@ export function checkDefinitions({ crds }: MigrationFacts, own: OwnFacts): reado
         item: "none",
         state: "todo",
         says: "No CustomResourceDefinition of Karpenter is installed",
-        remedy: "install them: helm upgrade --install karpenter-crd deploy/charts/karpenter-crd",
+        remedy: `install them: ${installDefinitions("NAMESPACE")}`,
       },
     ];
   return crds.map((crd): CheckedItem => {

@@ -247,6 +247,19 @@ describe("karpenter migrate check", () => {
     expect(exitCodeOf(all)).toBe(2);
   });
 
+  it("says nothing of what could not be read, but that", () => {
+    const kinds = ["customresourcedefinitions", "deployments"];
+    const unread = kinds.map((what) => ({ what, why: "forbidden" }));
+    const all = checks({ crds: [], objects: [], deployments: [], unread });
+    expect(all.map(({ area, state }) => `${area}: ${state}`)).toEqual([
+      "settings: ready",
+      "values: ready",
+      "IAM policy: ready",
+      "reading: unknown",
+      "reading: unknown",
+    ]);
+  });
+
   it("names what was not given or could not be read, and does not count it as ready", () => {
     const { values: _, allowed: __, ...rest } = QUIET;
     const all = migrationChecks({ ...rest, unread: [{ what: "nodes", why: "forbidden" }] }, OWN);

@@ -2,13 +2,17 @@
  * The checks of `karpenter migrate check`, as pure functions: whether another Karpenter can hand this cluster over.
  * Each item says what would differ and what must be done first.
  */
-import type { Deployment } from "../../apis/apps/kinds.ts";
+import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
+import { CUSTOM_RESOURCE_DEFINITION } from "../../apis/core/custom-resource-definition.ts";
+import { NODE } from "../../apis/core/node.ts";
+import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
+import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { isObject } from "../../base/json.ts";
 import type { OptionDefinition } from "../../operator/settings/option-definition.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
-import type { CheckedItem } from "../checks/checks.ts";
+import { type CheckedItem, checkSections, type Section } from "../checks/checks.ts";
 import { environmentOf, imageOf, settingOf } from "../checks/deployments.ts";
 import {
   checkDefinitions,
@@ -35,25 +39,20 @@ const PRESET = "upstream-compatible";
 
 /** All checks, in the order in which to work through them. */
 export function migrationChecks(facts: MigrationFacts, own: OwnFacts): readonly CheckedItem[] {
-  return [
-    ...checkDefinitions(facts, own),
-    ...checkObjects(facts, own),
-    ...checkDrift(facts),
-    ...checkUnderWay(facts),
-    ...checkRunning(facts),
-    ...checkSettings(facts),
-    ...checkValues(facts, own),
-    ...checkPolicy(facts, own),
-    ...facts.unread.map(
-      ({ what, why }): CheckedItem => ({
-        area: "reading",
-        item: what,
-        state: "unknown",
-        says: `It could not be read: ${why}`,
-        remedy: `run the check as a user who may list ${what}`,
-      }),
-    ),
+  const definitions = CUSTOM_RESOURCE_DEFINITION.plural;
+  const claims = [definitions, ...CLAIM_KINDS.map(({ plural }) => plural)];
+  const pools = POOL_KINDS.map(({ plural }) => plural);
+  const sections: readonly Section[] = [
+    { needs: [definitions], check: () => checkDefinitions(facts, own) },
+    { needs: [], check: () => checkObjects(facts, own) },
+    { needs: [...claims, ...pools], check: () => checkDrift(facts) },
+    { needs: [...claims, NODE.plural], check: () => checkUnderWay(facts) },
+    { needs: [DEPLOYMENT.plural], check: () => checkRunning(facts) },
+    { needs: [], check: () => checkSettings(facts) },
+    { needs: [], check: () => checkValues(facts, own) },
+    { needs: [], check: () => checkPolicy(facts, own) },
   ];
+  return checkSections(sections, facts.unread, "the check");
 }
 
 /** Checks which replica leads, and which webhooks would be replaced. */

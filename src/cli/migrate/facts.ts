@@ -4,6 +4,7 @@ import type { Crd } from "../../apis/core/custom-resource-definition.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Lease } from "../../apis/policy/kinds.ts";
+import type { Unread } from "../checks/checks.ts";
 
 /** A cluster with another Karpenter or with none. */
 export interface MigrationFacts {
@@ -24,7 +25,7 @@ export interface MigrationFacts {
   /** Actions that the IAM policies allow, as written, including wildcards. Absent: not given. */
   readonly allowed?: readonly string[];
   /** What could not be read, and why. */
-  readonly unread: readonly { readonly what: string; readonly why: string }[];
+  readonly unread: readonly Unread[];
 }
 
 /** The facts about this program that are compared with the cluster. */

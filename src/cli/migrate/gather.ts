@@ -9,12 +9,12 @@ import { NODE } from "../../apis/core/node.ts";
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
-import { firstLineOf } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { ConnectionError, isNotServed, KubeError } from "../../kube/errors.ts";
+import { isNotServed, KubeError } from "../../kube/errors.ts";
 import { isKarpenter, isLeaseOf } from "../checks/deployments.ts";
 import { readText } from "../plan/documents.ts";
+import { accessProblem } from "../program/access-problem.ts";
 import { CliError } from "../program/cli-error.ts";
 import { valuesOf } from "../program/manifest-text.ts";
 import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
@@ -52,10 +52,8 @@ export async function gatherMigration(
     try {
       return (await client.list(kind)).items;
     } catch (error) {
-      if (error instanceof ConnectionError)
-        throw new CliError(
-          `the API server does not answer: ${firstLineOf(error.cause ?? error)}; check the cluster, or choose another one by KUBECONFIG`,
-        );
+      const problem = accessProblem(error);
+      if (problem !== undefined) throw problem;
       if (!(error instanceof KubeError)) throw error;
       if (!isNotServed(error)) unread.push({ what: kind.plural, why: error.message });
       return [];

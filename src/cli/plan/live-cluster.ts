@@ -36,13 +36,12 @@ import {
   RESOURCE_SLICE,
 } from "../../apis/resource/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
-import { firstLineOf } from "../../base/error-text.ts";
 import { deepFreeze } from "../../base/json.ts";
 import { createPodProjection } from "../../controllers/pod-projection.ts";
 import type { KeepOptions, KubeClient, KubeList } from "../../kube/client/client.ts";
 import { ConnectionError, isForbidden, isNotServed, KubeError } from "../../kube/errors.ts";
 import { createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
-import { CredentialsError } from "../../kube/transport/credentials.ts";
+import { accessProblem } from "../program/access-problem.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
 
@@ -128,7 +127,7 @@ async function readKind(
   try {
     return await listed(client, kind);
   } catch (error) {
-    if (error instanceof ConnectionError) throw noAnswer(error);
+    throwAccessProblem(error);
     if (!(error instanceof KubeError)) throw error;
     if (NEEDED.includes(kind)) {
       throw new CliError(`--cluster: ${kind.plural} cannot be read: ${error.message}`);
@@ -140,19 +139,10 @@ async function readKind(
   }
 }
 
-/** The error if the server cannot be reached. */
-function noAnswer({ message, cause }: ConnectionError): CliError {
-  const why = cause === undefined ? "" : firstLineOf(cause);
-  // In this case no request was sent.
-  if (cause instanceof CredentialsError)
-    return new CliError(
-      `--cluster: no credentials for the cluster: ${why}; mend its user in KUBECONFIG`,
-    );
-  const asked = message.replace(/\?.*/, "");
-  const remedy = "check the cluster, or choose another one by KUBECONFIG";
-  return new CliError(
-    `--cluster: the API server does not answer: ${asked}${why === "" ? "" : `: ${why}`}; ${remedy}`,
-  );
+/** Throws CliError if the server cannot be reached or does not know the user. */
+function throwAccessProblem(error: unknown): void {
+  const problem = accessProblem(error);
+  if (problem !== undefined) throw new CliError(`--cluster: ${problem.message}`);
 }
 
 /** ConfigMaps, read by `read`. Throws CliError if the server cannot be reached or refuses. */
@@ -160,7 +150,7 @@ export async function readConfigMaps(read: () => Promise<Found[]>): Promise<Foun
   try {
     return await read();
   } catch (error) {
-    if (error instanceof ConnectionError) throw noAnswer(error);
+    throwAccessProblem(error);
     if (!(error instanceof KubeError)) throw error;
     throw new CliError(`--cluster: configmaps cannot be read: ${error.message}`);
   }

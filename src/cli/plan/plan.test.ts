@@ -653,7 +653,10 @@ describe("a plan for a live cluster", () => {
   });
 
   it.each([
-    ["", /^--cluster: the API server does not answer: GET .*ECONNREFUSED.*; check the cluster, or/],
+    [
+      "",
+      /^--cluster: the API server does not answer: connect ECONNREFUSED 127.0.0.1:1; check the cluster, or/,
+    ],
     [
       "tokenFile: nowhere",
       /^--cluster: no credentials for the cluster: cannot read .*nowhere: ENOENT; mend its user/,
