@@ -82,6 +82,7 @@ async function release(): Promise<void> {
   mkdirSync(join(ROOT, "dist"), { recursive: true });
   const source = mkdtempSync(join(ROOT, "dist/.release-"));
   try {
+    say(`making version ${version} of commit ${commit.slice(0, 7)}; this takes some minutes`);
     exportTo(source, { version, notes, atMs });
     // The files are read before the commit is written into them, because in a checkout git tells the commit.
     const changed = CHANGED.map((file) => ({ file, content: readFileSync(join(source, file)) }));

@@ -32,7 +32,7 @@ const CHARTS = ["karpenter", "karpenter-crd"] as const;
 
 /** The files, sorted by name. Prints a line for each file that cannot be made here. */
 export async function artefactsOf(built: Built): Promise<readonly Artefact[]> {
-  const { source, version, commit, atMs } = built;
+  const { source, version, commit, atMs, say } = built;
   const run = (file: string, ...args: readonly string[]): string =>
     execFileSync(file, args, {
       cwd: source,
@@ -41,7 +41,9 @@ export async function artefactsOf(built: Built): Promise<readonly Artefact[]> {
       env: { ...process.env, COMMIT: commit },
       stdio: ["ignore", "pipe", "inherit"],
     });
+  say("building the programs");
   run("npm", "run", "--silent", "build");
+  say("bundling them");
   const bundle = join(source, "dist/bundle");
   run("npm", "run", "--silent", "bundle");
   const image = await imageOf(built, bundle);
@@ -57,6 +59,7 @@ export async function artefactsOf(built: Built): Promise<readonly Artefact[]> {
     ...(built.image.repository === undefined ? {} : { imageRepository: built.image.repository }),
     ...(image === undefined ? {} : { imageDigest: image.digest }),
   };
+  say("packing the archives, and listing what is in them");
   const made = [
     packed(built, run),
     await archive(`karpenter-bundle-${version}.tar.gz`, entriesOf(bundle)),
