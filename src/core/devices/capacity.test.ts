@@ -33,7 +33,7 @@ describe("the consumed capacity of a shared device", () => {
     expect(taken(policy, "21Gi")).toBe("its policy allows no such share of memory");
   });
 
-  it("is the next of validValues", () => {
+  it("is the smallest of validValues that is at least the request", () => {
     const policy = { validValues: ["5Gi", "10Gi", "20Gi"] };
     expect(taken(policy, "6Gi")).toBe(10);
     expect(taken(policy, "21Gi")).toBe("its policy allows no such share of memory");

@@ -84,7 +84,7 @@ describe("matchAttribute", () => {
     expect(takes(constraint, [valued, bound] as PooledDevice[])).toEqual([true, false]);
   });
 
-  it("undoes a device that is given back", () => {
+  it("no longer counts a device that is given back", () => {
     const state = new ConstraintState([{ matchAttribute: ROOT }]);
     state.take("gpu", a);
     state.giveBack("gpu");

@@ -73,7 +73,7 @@ describe("a device request", () => {
     ]);
   });
 
-  it("says what is missing", () => {
+  it("is refused with the numbers of wanted and available devices if too few match", () => {
     expect(find(kindOf(gpus(2)), [deviceClaim({ count: 3 })])).toBe(
       "claim c0, request gpu wants 3 devices of class gpu: there is room for 2 among 2",
     );

@@ -28,7 +28,7 @@ describe("node counts", () => {
     expect(alpha).toBeGreaterThan(0);
   });
 
-  it("read only the changed nodes", () => {
+  it("read only the nodes that changed since the previous count", () => {
     const [a, b, c] = ["a", "b", "c"].map((name) => drawn(name, new Random(name)));
     let asked = 0;
     const watched = {

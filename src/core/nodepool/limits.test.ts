@@ -9,7 +9,7 @@ describe("limits", () => {
     });
   });
 
-  it("are exceeded above, not at, the limit", () => {
+  it("are exceeded if more than the limit is used, not if exactly the limit is used", () => {
     expect(limitExceeded({ cpu: 4_000 }, { cpu: 4_000 })).toBe(undefined);
     expect(limitExceeded({ cpu: 4_000 }, { cpu: 4_500 })).toBe(
       "cpu resource usage of 4500m exceeds limit of 4",

@@ -93,7 +93,7 @@ describe("a fork", () => {
     expect(group.counts.has("zone-a")).toBe(true);
   });
 
-  it("restores the limits of templates", () => {
+  it("restores the remaining limits of the templates when it is undone", () => {
     const { forks, templates } = state();
     const [template] = templates as [(typeof templates)[number]];
     const { budget } = template;

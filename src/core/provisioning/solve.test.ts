@@ -612,7 +612,7 @@ describe("solve", () => {
     expect(refused?.pools[0]?.rejected).toEqual({ resources: 4 });
   });
 
-  it("names the label that no pool knows", () => {
+  it("names the label that a pod selects and no pool has values for", () => {
     const spec = { nodeSelector: { team: "red" } };
     expect(plan({ pods: [pod({ spec })] })[0]).toContain(
       'incompatible requirements, label "team" does not have known values',

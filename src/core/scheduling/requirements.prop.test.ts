@@ -61,7 +61,7 @@ function allowed(of: Requirement): string[] {
 const RUNS = { seed: 1, numRuns: 300 };
 
 describe("the algebra of requirements", () => {
-  it("allow a value as the operator defines", () => {
+  it("allow exactly the values that the definition of the operator allows", () => {
     fc.assert(
       fc.property(spec(), value, (written, candidate) => {
         const { operator, values = [] } = written;
@@ -83,7 +83,7 @@ describe("the algebra of requirements", () => {
     );
   });
 
-  it("intersect like sets", () => {
+  it("intersect to exactly the values that both requirements allow", () => {
     fc.assert(
       fc.property(requirement, requirement, (a, b) => {
         const both = allowed(a).filter((candidate) => allows(b, candidate));
@@ -127,7 +127,7 @@ describe("the algebra of requirements", () => {
     );
   });
 
-  it("suggest only an allowed value", () => {
+  it("suggest only an allowed value, and none only if no value is allowed", () => {
     fc.assert(
       fc.property(requirement, (any) => {
         const offered = anyValue(any);

@@ -95,7 +95,7 @@ describe("Requirements", () => {
     ]);
   });
 
-  it("with DoesNotExist accepts NotIn", () => {
+  it("with DoesNotExist of a key accept NotIn of the same key", () => {
     const absent = Requirements.fromSpecs([{ key: "k", operator: "DoesNotExist" }]);
     const other = Requirements.fromSpecs([{ key: "k", operator: "NotIn", values: ["a"] }]);
     expect(absent.accepts(other, new Set())).toBe(true);
@@ -116,7 +116,7 @@ describe("Requirements", () => {
     ]);
   });
 
-  it("keeps Exists beside NotIn", () => {
+  it("keep Exists if the same key also has NotIn", () => {
     const set = Requirements.fromSpecs([
       { key: "k", operator: "NotIn", values: ["a"] },
       { key: "k", operator: "Exists" },

@@ -344,7 +344,7 @@ describe("multi-node consolidation", () => {
     expect(command?.targets).toEqual(["a"]);
   });
 
-  it("removes exactly two nodes together", () => {
+  it("removes two nodes together whose pods fit on a third node", () => {
     const [command] = propose(multi, [used("a", ["1"]), used("b", ["1"]), used("c", [])]).commands;
     expect(names(command?.candidates ?? [])).toEqual(["a", "b"]);
     expect(command).toMatchObject({ replacements: [], targets: ["c"] });
@@ -417,7 +417,7 @@ describe("validation of a consolidation", () => {
   const nodes = () => [used("a", ["1"]), used("b", ["2"])];
   const command = () => propose(single, nodes()).commands[0] as Command;
 
-  it("confirms a command that still holds", () => {
+  it("confirms a command if the cluster has not changed", () => {
     expect(validated(single, command(), roundOf(nodes()))).toMatchObject({ validateAfterMs: 0 });
   });
 

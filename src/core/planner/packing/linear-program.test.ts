@@ -99,7 +99,7 @@ describe("the linear program of a packing", () => {
     expect(near(program)).toEqual([5.4, 0, 0.9]);
   });
 
-  it("does not change without budget", () => {
+  it("does not change if the budget is zero", () => {
     const program = start(
       packingOf([
         [3, 9],

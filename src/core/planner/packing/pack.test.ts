@@ -57,7 +57,7 @@ describe("pack", () => {
     expect(items.reduce((sum, count) => sum + count, 0)).toBe(SHAPES * EACH);
   });
 
-  it("yields between filling orders", () => {
+  it("yields to other work after each order of filling", () => {
     const steps = pack(packingOf(1_000, 3), prices, { units: 1 }, {});
     let turns = 1;
     while (steps.next().done !== true) turns++;

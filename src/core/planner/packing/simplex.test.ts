@@ -28,7 +28,7 @@ function bestCorner(
 }
 
 describe("maximise", () => {
-  it("finds the best corner within all limits", () => {
+  it("finds the highest value of the objective within all limits", () => {
     const random = new Random("simplex");
     for (let round = 0; round < 80; round++) {
       const numbers = (count: number) => Array.from({ length: count }, () => random.int(6));

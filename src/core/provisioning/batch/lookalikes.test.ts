@@ -10,7 +10,7 @@ describe("pods that differ only in their names", () => {
   };
   const sample = pod({ name: "web-0", labels: { app: "web" } });
 
-  it("are read once", () => {
+  it("are read only once for all of them", () => {
     const asked: string[] = [];
     const lookalikes = new Lookalikes((one) => asked.push(one.metadata.name));
     const labels = { app: "db" };
