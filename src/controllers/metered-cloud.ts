@@ -3,9 +3,11 @@
  * name. The last known instance types of each pool are kept, because the cost of running nodes is computed from them.
  * upstream: pkg/cloudprovider/metrics/cloudprovider.go
  */
+import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { MetricSpec } from "../base/metrics.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
+import { poolLabel } from "./words.ts";
 import type { World } from "./world.ts";
 
 /** Metrics of calls to the cloud provider: duration and errors. */
@@ -20,7 +22,7 @@ export const CLOUD_METRICS: readonly MetricSpec[] = [
     name: "cloudprovider_errors_total",
     type: "counter",
     help: "Number of errors that the cloud provider returned.",
-    labels: ["controller", "method", "provider", "error"],
+    labels: ["controller", "method", "provider", "error", "nodepool"],
   },
 ];
 
@@ -30,6 +32,8 @@ const NAMED: ReadonlySet<string> = new Set([
   "NodeClassNotReadyError",
   "InsufficientCapacityError",
 ]);
+
+const OTHER_ERROR = "unknown";
 
 /** The instance types of each pool (by id) from the last successful call. */
 export type LastTypes = Map<string, readonly InstanceType[]>;
@@ -42,13 +46,13 @@ export function meteredCloud(
 ): CloudProvider {
   const provider = cloud.name;
 
-  async function timed<T>(method: string, call: () => Promise<T>): Promise<T> {
+  async function timed<T>(method: string, nodepool: string, call: () => Promise<T>): Promise<T> {
     const startMs = clock.now();
     try {
       return await call();
     } catch (error) {
-      const name = error instanceof Error && NAMED.has(error.name) ? error.name : "";
-      const labels = { controller, method, provider, error: name };
+      const name = error instanceof Error && NAMED.has(error.name) ? error.name : OTHER_ERROR;
+      const labels = { controller, method, provider, error: name, nodepool };
       metrics.count("cloudprovider_errors_total", labels);
       throw error;
     } finally {
@@ -56,6 +60,9 @@ export function meteredCloud(
       metrics.observe("cloudprovider_duration_seconds", { controller, method, provider }, seconds);
     }
   }
+
+  const timedOn = <T>(method: string, claim: NodeClaim, call: () => Promise<T>): Promise<T> =>
+    timed(method, poolLabel(claim.metadata), call);
 
   return {
     name: cloud.name,
@@ -65,20 +72,22 @@ export function meteredCloud(
     get repairPolicies() {
       return cloud.repairPolicies;
     },
-    create: (claim) => timed("Create", () => cloud.create(claim)),
-    delete: (claim) => timed("Delete", () => cloud.delete(claim)),
-    reboot: (claim, operation) => timed("Reboot", () => cloud.reboot(claim, operation)),
-    get: (providerId) => timed("Get", () => cloud.get(providerId)),
-    list: () => timed("List", () => cloud.list()),
+    create: (claim) => timedOn("Create", claim, () => cloud.create(claim)),
+    delete: (claim) => timedOn("Delete", claim, () => cloud.delete(claim)),
+    reboot: (claim, operation) => timedOn("Reboot", claim, () => cloud.reboot(claim, operation)),
+    get: (providerId) => timed("Get", "", () => cloud.get(providerId)),
+    list: () => timed("List", "", () => cloud.list()),
     // These methods exist only in karpenter-ts, so upstream's metrics have no values for them.
     takeOver: (claim, providerId) => cloud.takeOver(claim, providerId),
     quotaRoom: () => cloud.quotaRoom(),
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
     isTakenBack: (claim) => cloud.isTakenBack(claim),
-    isDrifted: (claim) => timed("IsDrifted", () => cloud.isDrifted(claim)),
+    isDrifted: (claim) => timedOn("IsDrifted", claim, () => cloud.isDrifted(claim)),
     getInstanceTypes: async (pool) => {
       try {
-        const types = await timed("GetInstanceTypes", () => cloud.getInstanceTypes(pool));
+        const types = await timed("GetInstanceTypes", pool.name, () =>
+          cloud.getInstanceTypes(pool),
+        );
         lastTypes.set(pool.id, types);
         return types;
       } catch (error) {

@@ -54,7 +54,8 @@ describe("metrics of pods", () => {
     await world.clock.advance(2_500);
     expect(total("pods_provisioning_scheduling_undecided_time_seconds")).toBe(0);
     expect(total("pods_scheduling_decision_duration_seconds")).toBe(1);
-    expect(total("pods_unbound_time_seconds", "name=a")).toBe(3);
+    expect(total("pods_unbound_time_seconds", "name=a,namespace=default")).toBe(3);
+    expect(shown("pods_unbound_time_seconds")[0]?.[0]).toContain("dynamic_resources=false");
     expect(total("pods_unstarted_time_seconds", "name=a")).toBe(3);
     expect(total("pods_provisioning_unbound_time_seconds", "name=a")).toBe(2);
     expect(shown("pods_state")).toEqual([
@@ -68,7 +69,7 @@ describe("metrics of pods", () => {
     const nodeName = `node-${claim?.metadata.name}`;
     world.api.change(POD, "default/a", { spec: { nodeName } });
     await world.clock.advance(5_000);
-    expect(total("pods_bound_duration_seconds")).toBe(10);
+    expect(total("pods_bound_duration_seconds", "dynamic_resources=false")).toBe(10);
     expect(total("pods_provisioning_bound_duration_seconds")).toBe(9);
     expect(total("pods_unbound_time_seconds")).toBe(0);
     expect(total("pods_unstarted_time_seconds")).toBe(15);
@@ -146,7 +147,10 @@ describe("metrics of the cloud provider and of conditions", () => {
     const errors = shown("cloudprovider_errors_total", own).map(([labels]) =>
       labels.slice(labels.indexOf("error=")),
     );
-    expect(errors).toEqual(["error=InsufficientCapacityError}", "error=}"]);
+    expect(errors).toEqual([
+      "error=InsufficientCapacityError,nodepool=default}",
+      "error=unknown,nodepool=default}",
+    ]);
     expect(shown("cloudprovider_duration_seconds", own)).toHaveLength(1);
     expect(
       shown("cloudprovider_duration_seconds", "controller=provisioner,method=GetInstanceTypes"),

@@ -15,6 +15,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import { createdAtMs, keyOf } from "../../apis/meta.ts";
+import { hasResourceClaims } from "../../apis/resource/pod-claims.ts";
 import { DURATION_BUCKETS, type MetricSpec, type Series } from "../../base/metrics.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { type Controller, source } from "../../kube/manager/controller.ts";
@@ -25,13 +26,15 @@ import type { World } from "../world.ts";
 import { LOOKED_AT_PER_STEP, observer } from "./observer.ts";
 
 const POD_NAME = ["name", "namespace"];
+/** Whether the pod asks for devices by ResourceClaims. */
+const DEVICES = "dynamic_resources";
 
 function gauge(name: string, help: string, labels: readonly string[] = POD_NAME): MetricSpec {
   return { name, type: "gauge", help, labels };
 }
 
-function duration(name: string, help: string): MetricSpec {
-  return { name, type: "histogram", help, labels: [], buckets: DURATION_BUCKETS };
+function duration(name: string, help: string, labels: readonly string[] = []): MetricSpec {
+  return { name, type: "histogram", help, labels, buckets: DURATION_BUCKETS };
 }
 
 /** Metrics of the state of pods, and of how long they wait. */
@@ -63,20 +66,26 @@ export const POD_METRICS: readonly MetricSpec[] = [
   duration(
     "pods_bound_duration_seconds",
     "Time from the creation of a pod until it is bound to a node.",
+    [DEVICES],
   ),
   duration(
     "pods_provisioning_bound_duration_seconds",
     "Time from the first plan that placed a pod until the pod is bound.",
+    [DEVICES],
   ),
   duration(
     "pods_provisioning_startup_duration_seconds",
     "Time from the first plan that placed a pod until the pod is ready.",
   ),
-  gauge("pods_unbound_time_seconds", "Age of a pod that is not bound to a node."),
+  gauge("pods_unbound_time_seconds", "Age of a pod that is not bound to a node.", [
+    ...POD_NAME,
+    DEVICES,
+  ]),
   gauge("pods_unstarted_time_seconds", "Age of a pod that is not ready."),
   gauge(
     "pods_provisioning_unbound_time_seconds",
     "Time since the first plan that placed a pod, while the pod is not bound.",
+    [...POD_NAME, DEVICES],
   ),
   gauge(
     "pods_provisioning_unstarted_time_seconds",
@@ -87,9 +96,6 @@ export const POD_METRICS: readonly MetricSpec[] = [
     "How long a pending pod has waited for the first plan that decides about it.",
   ),
 ];
-
-const isUnbound = ({ bound }: Waiting) => !bound;
-const isAny = () => true;
 
 /** A pod that was seen before it was ready, and whether it is bound. */
 interface Waiting {
@@ -105,10 +111,11 @@ export function podMetrics(world: World, times: PodTimes): Controller {
   const since = (ms: number): number => (clock.now() - ms) / 1_000;
 
   function observe(pod: Pod, what: "bound" | "startup"): void {
-    metrics.observe(`pods_${what}_duration_seconds`, {}, since(createdAtMs(pod)));
+    const labels = what === "bound" ? devicesOf(pod) : {};
+    metrics.observe(`pods_${what}_duration_seconds`, labels, since(createdAtMs(pod)));
     const placedMs = times.placedAtMs(pod);
     if (placedMs !== undefined)
-      metrics.observe(`pods_provisioning_${what}_duration_seconds`, {}, since(placedMs));
+      metrics.observe(`pods_provisioning_${what}_duration_seconds`, labels, since(placedMs));
   }
 
   function take(pod: Pod, event: MirrorEvent): void {
@@ -131,15 +138,12 @@ export function podMetrics(world: World, times: PodTimes): Controller {
     waiting.set(key, { pod, bound });
   }
 
-  function* waits(
-    isWanted: (one: Waiting) => boolean,
-    sinceMs: (pod: Pod) => number | undefined,
-  ): Series {
+  function* waits(until: "bound" | "started", sinceMs: (pod: Pod) => number | undefined): Series {
     // The list is copied first: a pod recreated under the same name during the loop would be counted twice.
     for (const [at, one] of [...waiting.values()].entries()) {
       if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
-      const ms = isWanted(one) ? sinceMs(one.pod) : undefined;
-      if (ms !== undefined) yield { labels: nameOf(one.pod.metadata), value: since(ms) };
+      const ms = until === "bound" && one.bound ? undefined : sinceMs(one.pod);
+      if (ms !== undefined) yield { labels: waitLabels(one.pod, until), value: since(ms) };
     }
   }
 
@@ -154,10 +158,10 @@ export function podMetrics(world: World, times: PodTimes): Controller {
     "metrics.pod",
     [
       ["pods_state", () => states(world)],
-      ["pods_unbound_time_seconds", () => waits(isUnbound, createdAtMs)],
-      ["pods_unstarted_time_seconds", () => waits(isAny, createdAtMs)],
-      ["pods_provisioning_unbound_time_seconds", () => waits(isUnbound, times.placedAtMs)],
-      ["pods_provisioning_unstarted_time_seconds", () => waits(isAny, times.placedAtMs)],
+      ["pods_unbound_time_seconds", () => waits("bound", createdAtMs)],
+      ["pods_unstarted_time_seconds", () => waits("started", createdAtMs)],
+      ["pods_provisioning_unbound_time_seconds", () => waits("bound", times.placedAtMs)],
+      ["pods_provisioning_unstarted_time_seconds", () => waits("started", times.placedAtMs)],
       ["pods_provisioning_scheduling_undecided_time_seconds", undecided],
     ],
     [
@@ -171,6 +175,15 @@ export function podMetrics(world: World, times: PodTimes): Controller {
 
 function nameOf(pod: { readonly name: string; readonly namespace?: string | undefined }) {
   return { name: pod.name, namespace: pod.namespace ?? "" };
+}
+
+function waitLabels(pod: Pod, until: "bound" | "started"): Labels {
+  const name = nameOf(pod.metadata);
+  return until === "bound" ? { ...name, ...devicesOf(pod) } : name;
+}
+
+function devicesOf(pod: Pod): Labels {
+  return { [DEVICES]: String(hasResourceClaims(pod)) };
 }
 
 function isBound({ spec }: Pod): boolean {

@@ -107,7 +107,7 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
     }
     case "busy": {
       const by = isOwn ? disrupting : all.disrupting;
-      const says = `${whose} are used up by ${counted(by, "node")} that are not ready or being removed`;
+      const says = `${whose} are used up by ${counted(by, "node")} not ready or being removed`;
       return { ...head, says };
     }
     case "at": {
