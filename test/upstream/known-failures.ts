@@ -31,6 +31,14 @@ const NOT_BUILT = {
  */
 export const KNOWN_FAILURES: readonly KnownFailure[] = [
   notBuilt("performance", /./, NOT_BUILT.scrape),
+  {
+    suite: "regression",
+    spec: /^(Performance Provisioning|Integration Utilization)/,
+    target: "sandbox",
+    reason:
+      "100 pods and more: on a loaded machine the sandbox answers too late, the operator loses its Lease, and upstream fails a spec whose operator restarts",
+    isFlaky: true,
+  },
 ];
 
 function notBuilt(suite: Suite, spec: RegExp, reason: string): KnownFailure {
