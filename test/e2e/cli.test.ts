@@ -40,7 +40,15 @@ function start(...args: string[]): Running {
 }
 
 function startNode(...args: string[]): Running {
-  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: "pipe" });
+  return startWith({}, ...args);
+}
+
+function startWith(env: Readonly<Record<string, string>>, ...args: string[]): Running {
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    stdio: "pipe",
+    env: { ...process.env, ...env },
+  });
   let out = "";
   let err = "";
   const listeners = new Set<() => void>();
@@ -190,6 +198,23 @@ describe("the command line", () => {
     const running = startNode("--input-type=module", "--eval", stuck);
     expect(await running.ended).toBe(70);
     expect(running.err()).toBe("stuck: unexpected failure: ended before it was done\n");
+  });
+
+  it("serves the console of a cluster that does not answer, and says so", async () => {
+    const kubeconfig = join(folder, "dead.kubeconfig");
+    writeFileSync(
+      kubeconfig,
+      `current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "http://127.0.0.1:${await closedPort()}"}}]
+users: [{name: u, user: {}}]`,
+    );
+    const console = startWith({ KUBECONFIG: kubeconfig }, MAIN, "console");
+    await console.says(/read-only: http:/);
+    await console.says(/the API server does not answer: connect ECONNREFUSED .* once it answers\./);
+    console.child.kill("SIGINT");
+    await console.ended;
+    expect(console.err()).not.toContain("    at ");
   });
 
   it("prints help for every command", async () => {
