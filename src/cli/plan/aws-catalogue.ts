@@ -105,7 +105,7 @@ export async function awsCatalogue(
   if (told?.quotas !== undefined) quotas.restore(told.quotas, await types.vcpus());
   const subnets = await subnetsOf(api);
   const ofPrices = facts === undefined || told === undefined ? PRICE_NOTE : priceNote(facts);
-  const notes: string[] = known === undefined ? [ANY_REGION] : [];
+  const notes: string[] = [];
   if (moreZones.length > 0 && facts === undefined) notes.push(moreZonesNote(moreZones));
   return {
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
@@ -117,11 +117,10 @@ export async function awsCatalogue(
       if (told === undefined)
         priced ??= refreshPrices({ api, prices, clock, log: SILENT, region, isolatedVpc: true });
       await priced;
+      if (known === undefined) noteOnce(notes, ANY_REGION);
       if (!notes.includes(ofPrices)) notes.unshift(ofPrices);
       const nodeClass = classOf(pool, manifests);
-      if (nodeClass === undefined) {
-        notes.push(missingClassNote(pool, manifests));
-      }
+      if (nodeClass === undefined) notes.push(missingClassNote(pool, manifests));
       const used = nodeClass ?? DEFAULT_CLASS;
       const status = statusOf(pool, manifests);
       const reservations = told?.reserved === undefined ? undefined : reservationsIn(status);

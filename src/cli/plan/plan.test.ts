@@ -5,6 +5,7 @@ import pc from "picocolors";
 import { describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
+import { toPool } from "../../apis/hub/to-pool.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { remedies } from "../../core/answers/fixes/remedy.ts";
@@ -1445,9 +1446,15 @@ volumeBindingMode: WaitForFirstConsumer`;
     expect(plan.newNodeClaims.map(({ pods }) => pods.length)).toEqual([25, 25, 10]);
   });
 
-  it("notes that the region is a guess", async () => {
-    const manifests = sortManifests([]);
-    const said = async (region?: string) => (await awsCatalogue(region, manifests)).notes.join();
+  it("notes that the region is a guess, once types of AWS are listed", async () => {
+    const manifests = sortManifests(objectsOf("pool.yaml", POOL));
+    const said = async (region?: string) => {
+      const { notes, typesOf } = await awsCatalogue(region, manifests);
+      // On a cluster with another provider the region means nothing.
+      expect(notes).toEqual([]);
+      await typesOf(toPool(manifests.pools[0] as never));
+      return notes.join();
+    };
     expect(await said()).toContain("region: us-east-1, for nothing in the input names a zone");
     expect(await said("us-east-1")).not.toContain("region:");
   });
