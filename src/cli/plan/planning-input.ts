@@ -40,6 +40,7 @@ import { expandWorkloads, fillAdmission } from "./expand-workloads.ts";
 import { KNOWN_LABELS, meantLabel } from "./field-words.ts";
 import { headroomPods } from "./headroom.ts";
 import type { Manifests } from "./manifests.ts";
+import { valueNotes } from "./value-slips.ts";
 
 export interface PlanSettings {
   readonly preferencePolicy: SchedulingOptions["preferencePolicy"];
@@ -110,7 +111,7 @@ export async function planningInput(
     ...cloud.notes,
     ...unusedNotes(manifests, found),
     ...strayNotes(manifests, pods),
-    ...manifests.pools.flatMap(poolNotes),
+    ...[...manifests.pools.flatMap(poolNotes), ...valueNotes(pools, batch, cluster.nodes())],
   );
   return {
     notes,

@@ -1,0 +1,82 @@
+/**
+ * Notes about misspelled values of labels that instance types have: `capacity-type: ondemand`, a type `c6i.larg`. Such
+ * a value is valid, so nothing refuses it, but no node can have it.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { meantName } from "../../base/slips.ts";
+import { within } from "../../base/within.ts";
+import type { PoolInput } from "../../core/provisioning/scheduling-input.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
+
+type Known = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** A value that an object asks for. */
+interface Asked {
+  readonly by: string;
+  readonly key: string;
+  readonly value: string;
+}
+
+/** A note for each value that resembles one that exists. If several objects have it, the first is named. */
+export function valueNotes(
+  pools: readonly PoolInput[],
+  pods: readonly Pod[],
+  nodes: readonly NodeView[],
+): readonly string[] {
+  const known = knownValues(pools, nodes);
+  const notes = new Map<string, string>();
+  for (const { by, key, value } of [...pools.flatMap(askedByPool), ...pods.flatMap(askedByPod)]) {
+    const values = known.get(key);
+    const id = `${key}=${value}`;
+    if (values === undefined || values.has(value) || notes.has(id)) continue;
+    const meant = meantName(value, withDigitsOf(value, values));
+    if (meant !== undefined)
+      notes.set(id, `${by}: no instance type has ${key} ${value}; did you mean ${meant}?`);
+  }
+  return [...notes.values()];
+}
+
+/** Values with other digits are other choices: `c5.large` is no slip for `c6.large`. */
+function withDigitsOf(value: string, values: ReadonlySet<string>): readonly string[] {
+  const digits = digitsOf(value);
+  return [...values].filter((one) => digitsOf(one) === digits);
+}
+
+function digitsOf(value: string): string {
+  return value.replaceAll(/\D/g, "");
+}
+
+function knownValues(pools: readonly PoolInput[], nodes: readonly NodeView[]): Known {
+  const known = new Map<string, Set<string>>();
+  for (const types of new Set(pools.map(({ instanceTypes }) => instanceTypes)))
+    for (const { labels } of types)
+      for (const [key, values] of Object.entries(labels)) {
+        const all = within(known, key, () => new Set<string>());
+        for (const value of values) all.add(value);
+      }
+  for (const { labels } of nodes)
+    for (const [key, value] of Object.entries(labels)) known.get(key)?.add(value);
+  return known;
+}
+
+function askedByPool({ pool: { id, requirements } }: PoolInput): readonly Asked[] {
+  return requirements.flatMap(({ key, operator, values = [] }) =>
+    operator === "In" ? values.map((value) => ({ by: id, key, value })) : [],
+  );
+}
+
+function askedByPod(pod: Pod): readonly Asked[] {
+  const { nodeSelector = {}, affinity } = pod.spec;
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  const terms = (required?.nodeSelectorTerms ?? []).flatMap(
+    ({ matchExpressions = [] }) => matchExpressions,
+  );
+  const by = keyOf(pod);
+  return [
+    ...Object.entries(nodeSelector).map(([key, value]) => ({ by, key, value })),
+    ...terms.flatMap(({ key, operator, values = [] }) =>
+      operator === "In" ? values.map((value) => ({ by, key, value })) : [],
+    ),
+  ];
+}
