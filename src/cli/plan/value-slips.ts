@@ -25,16 +25,17 @@ export function valueNotes(
   nodes: readonly NodeView[],
 ): readonly string[] {
   const known = knownValues(pools, nodes);
-  const notes = new Map<string, string>();
-  for (const { by, key, value } of [...pools.flatMap(askedByPool), ...pods.flatMap(askedByPod)]) {
+  const first = new Map<string, Asked>();
+  for (const one of [...pools.flatMap(askedByPool), ...pods.flatMap(askedByPod)])
+    within(first, `${one.key}=${one.value}`, () => one);
+  return [...first.values()].flatMap(({ by, key, value }) => {
     const values = known.get(key);
-    const id = `${key}=${value}`;
-    if (values === undefined || values.has(value) || notes.has(id)) continue;
+    if (values === undefined || values.has(value)) return [];
     const meant = meantName(value, withDigitsOf(value, values));
-    if (meant !== undefined)
-      notes.set(id, `${by}: no instance type has ${key} ${value}; did you mean ${meant}?`);
-  }
-  return [...notes.values()];
+    return meant === undefined
+      ? []
+      : [`${by}: no instance type has ${key} ${value}; did you mean ${meant}?`];
+  });
 }
 
 /** Values with other digits are other choices: `c5.large` is no slip for `c6.large`. */
