@@ -12,6 +12,14 @@ describe("the EBS volumes that a type takes", () => {
     ["r8g.48xlarge", 128, "dedicated"],
     ["g6.24xlarge", 64, "dedicated"],
     ["c7i.metal-24xl", 39, "dedicated"],
+    ["g4dn.12xlarge", 23, "shared"],
+    ["g5.xlarge", 26, "shared"],
+    ["c5d.large", 27, "shared"],
+    ["inf1.6xlarge", 24, "shared"],
+    ["p4d.24xlarge", 28, "dedicated"],
+    ["p5.48xlarge", 64, "dedicated"],
+    ["trn2.48xlarge", 64, "dedicated"],
+    ["r8gn.48xlarge", 64, "dedicated"],
   ])("are for %s as EC2 says", (type, MaximumEbsAttachments, AttachmentLimitType) => {
     expect(embeddedCatalogue().info(type)?.EbsInfo).toMatchObject({
       MaximumEbsAttachments,
