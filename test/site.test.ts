@@ -98,7 +98,7 @@ describe("the documentation site", () => {
     ]);
   });
 
-  it("searches for word stems, and ignores the words of every question", () => {
+  it("searches for word stems, and ignores common words such as `how do I`", () => {
     const words = "How do I keep a node from being disrupted".split(" ").map(searchWord);
     expect(words.filter((word) => word !== null)).toEqual(["keep", "node", "disrupt"]);
     expect(searchWord("disruptions")).toBe(searchWord("disrupted"));

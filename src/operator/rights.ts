@@ -390,7 +390,7 @@ export interface Access {
 }
 
 /**
- * What a request needs. Undefined for paths without a resource (`/apis`, `/version`), which every authenticated
+ * The right that a request needs. Undefined for paths without a resource (`/apis`, `/version`), which every authenticated
  * user may read. Exported for tests.
  */
 export function accessOf({

@@ -51,7 +51,7 @@ describe("the report of what has not settled in a cluster", () => {
     expect(unsettled(stuck)).toEqual([]);
   });
 
-  it("omits the claim of such a node, and names a claim that is marked for disruption and never deleted", () => {
+  it("omits the claim of a node that a PDB keeps, and names a claim that is marked for disruption and never deleted", () => {
     const [claim] = stuck.claims as [NodeClaim];
     const types = ["Initialized", "DisruptionReason"];
     const conditions = types.map((type) => ({ type, status: "True" as const, reason: "Drifted" }));

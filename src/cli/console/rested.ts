@@ -9,7 +9,7 @@ import { SystemClock } from "../../base/system-clock.ts";
 /** The result is reused for this many times the computing time, so at most 1 % of a core is used. */
 export const REST_FACTOR = 100;
 
-/** Longest reuse of a result after a change, in milliseconds. */
+/** The longest time that a result is reused, in milliseconds. */
 const MOST_REST_MS = 600_000;
 
 /** Milliseconds after which other work may run. */

@@ -69,7 +69,7 @@ describe("the planned pods of a CronJob", () => {
     expect(names(expand(cronJob("suspend: true, ")))).toEqual([]);
   });
 
-  it("are none while a run is in progress, as a Job or as pods of a Job outside the input", () => {
+  it("are none while a Job of the CronJob, or a pod of such a Job, is there", () => {
     expect(names(expand(cronJob(), run("")))).toEqual(["report-29000000-0"]);
     expect(names(expand(cronJob(), run("suspend: true, ")))).toHaveLength(2);
     const there = pod("report-29000000-x", ownedBy("Job", "report-29000000"));

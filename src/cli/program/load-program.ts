@@ -15,7 +15,7 @@ const debug = debuglog("karpenter");
 export interface Part {
   /** After a run, `createCachedData()` of the script contains all functions that were called. */
   readonly script: Script;
-  /** Runs the script again and returns its exports. */
+  /** Calls the script's function and returns its exports. Each call runs it anew. */
   evaluate(): Record<string, unknown>;
 }
 

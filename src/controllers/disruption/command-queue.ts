@@ -312,7 +312,7 @@ function newRecord(world: World, command: Command): CommandRecord {
     reason: command.reason,
     consolidationType: command.consolidationType,
     startedAt: toRfc3339(world.clock.now()),
-    // The next process rolls back a command without replacements, so the record needs no node names.
+    // After a restart, a command without replacements is rolled back. That needs no list of nodes, which may be long.
     nodes: command.replacements.length === 0 ? [] : command.candidates.map(({ node }) => node.name),
     replacements: command.replacements.length,
     ...(command.repair?.graceMs === undefined ? {} : { graceMs: command.repair.graceMs }),

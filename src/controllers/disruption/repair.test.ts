@@ -277,7 +277,7 @@ describe("node repair", () => {
     await again.stop();
   });
 
-  it("replaces nothing while its feature gate is off or the legacy controller is on", async () => {
+  it("leaves a broken node to the legacy controller if that is on, and does nothing if the gate is off", async () => {
     for (const gates of [{ nodeRepair: false }, { nodeRepair: true, legacyNodeRepair: true }]) {
       const world = await nodesOf({ nodes: ["a"], settings: { gates } });
       report(world, "a", "False");

@@ -202,7 +202,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("is untainted, and its replacement deleted, when its NodePool is paused, without a back-off", async () => {
+  it("loses the taint and the replacement when its NodePool is paused, and no back-off starts", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);
     expect([claims(world).length, taints(world)]).toEqual([2, ["karpenter.sh/disrupted"]]);

@@ -3,7 +3,7 @@ import type { BlockKind, ObjectName } from "../disruption/candidates.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { NoCommandKind } from "../disruption/consolidation.ts";
 
-/** The kinds of holds. Each has a sentence in `src/cli/program/code-words.ts`. */
+/** The kinds of holds. Each has a heading in `src/cli/program/code-words.ts`. */
 export type HoldKind =
   | BlockKind
   | NoCommandKind

@@ -10,7 +10,10 @@ import type { NodeView } from "../state/node-view.ts";
 import { priceOf, priceOfAll, rescheduleCostOf } from "./candidates.ts";
 import { type BalancedVerdict, type Command, savingsMicroUsd } from "./command.ts";
 
-/** The share of pods that a command moves may be at most this many times the share of cost that it saves. */
+/**
+ * A command may use a share of its pool's reschedule cost. This share may be at most this many times the share of the
+ * pool's price that it saves.
+ */
 const BALANCED_K = 2;
 const THRESHOLD = 1 / BALANCED_K;
 

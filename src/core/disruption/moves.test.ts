@@ -46,7 +46,7 @@ describe("the record of a command", () => {
     ]);
   });
 
-  it("names the pools of a repack or multi-node replacement, whose outcome is judged", () => {
+  it("names the pools if the command is a repack or a multi-node replacement", () => {
     const replacements = [{ cheapest: { priceMicroUsd: 1 } }] as never;
     const pools = (more: Partial<Command>) => recorded(command([], more)).pools;
     expect(pools({ replacements })).toEqual(["nodepool/a", "nodepool/b"]);

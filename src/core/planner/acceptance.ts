@@ -15,13 +15,13 @@ import { strandsMore } from "./stranding.ts";
 export const CONDITIONS = {
   costsLess: "The new nodes cost less per hour.",
   savesEnough:
-    "It saves the share that its source must save (next table). Each additional node counts with `--planner-node-cost`.",
+    "It saves at least the share in the next table. Each additional node adds `--planner-node-cost` to its price.",
   relaxesNoMoreMinValues:
-    "No more nodes than in the best plan so far ignore the minValues of their NodePool.",
+    "The plan has no more nodes that ignore minValues than the best plan so far.",
   placesNoPodLess: "Every pod that had a place keeps one.",
   keepsPoolWeights: "NodePools of a higher weight get no fewer pods.",
   strandsNoMorePods:
-    "kube-scheduler does not know the plan, so it may give the planned room of one pod to another. No more pods may lose their room than in the best plan so far, unless the nodes that they then need cost less than the plan saves.",
+    "kube-scheduler may bind a pod to the room planned for another pod. The new plan may not risk this for more pods. Exception: it saves more than the nodes that these pods would then need.",
 } as const;
 
 export type ConditionName = keyof typeof CONDITIONS;

@@ -122,7 +122,7 @@ const dearWish = (price: number) => {
   const plain = sold("plain", 4, "zone-a", 40_000);
   return inputOf([wish, ...pods(4, "1800m")], gpu(4, 300_000), gpu(16, price), plain);
 };
-/** Only the NodePool of lower weight has GPUs: one node with two GPUs, or two nodes with one GPU each. */
+/** Only the NodePool of lower weight has GPUs. Its types are one with one GPU and one with four. */
 const TWO_POOLS = (() => {
   const gpus = (name: string, cpu: number, count: number, priceMicroUsd: number) =>
     instanceType({

@@ -150,7 +150,7 @@ describe("a pod with ResourceClaims", () => {
     expect(plan.why[0]).toContain("there is room for 0 among 1 (1 in use)");
   });
 
-  it("needs no device if its status names no ResourceClaim to generate", () => {
+  it("needs no device if its status says that no ResourceClaim is generated for it", () => {
     const status = { phase: "Pending" as const, resourceClaimStatuses: [{ name: "c0" }] };
     const none = pod({ name: "a", spec: claimsOf("template:gone"), status });
     expect(planned([none]).nodes).toEqual(["plain a"]);

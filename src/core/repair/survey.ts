@@ -23,7 +23,7 @@ const TIMES_MORE = 4;
 
 type CauseKind = "image" | "instance type" | "zone";
 
-/** A trait that most broken nodes share, and few healthy nodes have. */
+/** A trait with which most nodes are broken, while hardly any others are. */
 export interface CommonCause {
   readonly kind: CauseKind;
   readonly value: string;

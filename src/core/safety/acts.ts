@@ -62,7 +62,7 @@ export const CLAIM_ACTS = {
       "the claim, read live by UID, still bears the mark of this command; budgets hold; before the command begins, the pods of the nodes that take its pods, listed live, are all known; where its node is to be empty, the pods of that node, listed live after it was closed, are none that would want another",
     byClock: false,
     braked: false,
-    test: "src/controllers/disruption/disruption.test.ts: leaves and opens an empty node on which pods run",
+    test: "src/controllers/disruption/disruption.test.ts: keeps and untaints an empty node if the API server has pods there that the mirror lacks",
   },
   staticScaleDown: {
     what: "NodeClaim",
@@ -82,7 +82,7 @@ export const CLAIM_ACTS = {
     proof: "the claim, read live by UID, has no instance",
     byClock: false,
     braked: false,
-    test: "src/controllers/ending/proofs.test.ts: keeps a claim that has an instance by now",
+    test: "src/controllers/ending/proofs.test.ts: keeps a NodeClaim to which another process gave an instance, even if its launch failed here",
   },
   launchTimeout: {
     what: "NodeClaim",
@@ -169,7 +169,7 @@ export const CLAIM_ACTS = {
     proof: "the claim, read live by UID, has no node",
     byClock: false,
     braked: false,
-    test: "src/controllers/ending/proofs.test.ts: keeps a replacement that has joined by now",
+    test: "src/controllers/ending/proofs.test.ts: keeps a replacement whose Node has joined, even if its command was rolled back",
   },
 } as const satisfies Readonly<Record<string, Act>>;
 

@@ -95,7 +95,7 @@ export interface ClusterState {
    * clock. Removed when the claim is launched or gone.
    */
   promise(claimName: string, atMs: number): void;
-  /** When {@link promise} was called for the claim. Undefined: it was not called. */
+  /** When {@link promise} was called for the claim. Undefined: it was not called, or the claim is launched or gone. */
   promisedAtMs(claimName: string): number | undefined;
   /** Whether an unlaunched claim was planned for this pod. If so, the pod needs no other place. */
   isPromised(pod: Pod): boolean;

@@ -15,8 +15,8 @@ const texts = new WeakMap<Labels, { readonly text: string; readonly count: numbe
 const LINES_PER_PART = 256;
 
 /**
- * The lines of a metric in parts. There is no part if the metric has no series. A part may be empty, so that other work
- * can run. Throws if a sample has other labels than the metric.
+ * The lines of a metric in parts. A part may be empty, so that other work can run. Throws if the first sample has other
+ * labels than the metric, or if any sample has another number of labels.
  */
 export function* exposition(name: string, spec: MetricSpec, series: Series): Iterable<string> {
   let lines = [`# HELP ${name} ${escapedHelp(spec.help)}\n# TYPE ${name} ${spec.type}\n`];

@@ -16,7 +16,7 @@ import type { OptionName } from "./parse-options.ts";
 
 export const GLOBAL_SETTINGS = "karpenter-global-settings";
 
-/** The present setting for each key of the ConfigMap. */
+/** For each key of the old ConfigMap: the setting that replaces it today. */
 const KEYS: Readonly<Record<string, OptionName>> = {
   batchMaxDuration: "batchMaxDuration",
   batchIdleDuration: "batchIdleDuration",

@@ -476,7 +476,7 @@ export const OPTIONS = {
     "PLANNER_POLICY",
     "string",
     "cost",
-    "How pods are planned: cost = the cheapest plan of several plan sources; greedy = upstream's rules alone.",
+    "How pods are planned: cost = the cheapest plan of several plan sources; greedy = one greedy plan, nearly as upstream's.",
     { values: ["cost", "greedy"] },
   ),
   plannerEffort: ours(

@@ -110,7 +110,7 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
     if (ended) break;
   }
   let isStored = false;
-  // This reconcile deleted the claim, so its status is not written. Finalizing uses the remembered launch.
+  // A claim that this reconcile deleted gets no status. Finalizing uses the launch that is kept in memory.
   if (!ended)
     await collect(errors, async () => {
       isStored = (await patchClaim(world, before, claim)) !== undefined;

@@ -27,7 +27,7 @@ export type State = Towards | Anywhere;
 export interface Ranked {
   readonly state: State;
   readonly cost: number;
-  /** Position among the ways to remove one obstacle. The closest way comes first. */
+  /** The index of this way in the list of ways to remove its obstacle. At equal cost, the lower index comes first. */
   readonly at: number;
   readonly id: string;
 }

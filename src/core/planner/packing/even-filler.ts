@@ -50,8 +50,8 @@ export class EvenFiller {
   }
 
   /**
-   * Prices resources for the items that are left, and fills one bin of each kind in `among`. Returns, for each kind,
-   * the value of its content over the price of the bin.
+   * Gives each resource a price, from the items that are left. Then fills one bin of each kind in `among`. Returns for
+   * each kind: the value of the bin's content, divided by the price of the bin.
    */
   *price(among: readonly number[]): Steps<Float64Array> {
     const { rows, bins } = this.#packing;

@@ -73,7 +73,7 @@ function unrecognized(why: string, body: Uint8Array): ApiError {
   return badRequest(`the object provided is unrecognized: ${why} (${shown})`);
 }
 
-/** The error for invalid bytes, with the text of Go's decoder if that is fixed. */
+/** The text for invalid bytes. It is the text of Go's decoder where that is always the same. */
 function problemOf(error: unknown): string {
   if (error instanceof SyntaxError) return "a part of it is no JSON";
   if (error instanceof DepthError) return error.message;

@@ -264,7 +264,7 @@ describe("the schedule of a CronJob", () => {
 });
 
 describe("other kinds in the built-in registry", () => {
-  it("get their first fields as from kube-apiserver", () => {
+  it("get the fields that kube-apiserver sets at creation", () => {
     expect(create("", "namespaces", {}).object).toMatchObject({
       metadata: { labels: { "kubernetes.io/metadata.name": "x" } },
       spec: { finalizers: ["kubernetes"] },
