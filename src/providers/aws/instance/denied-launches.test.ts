@@ -36,6 +36,8 @@ const broken: Answer = () => {
 };
 
 class FalseEc2 {
+  /** The instances of each call, by ClientToken: EC2 repeats its answer to a repeated call. */
+  readonly #byToken = new Map<string, readonly string[]>();
   readonly clock = new VirtualClock();
   readonly instances: Instance[] = [];
   answer: Answer = truly;
@@ -52,15 +54,19 @@ class FalseEc2 {
     const [{ Overrides: [override] = [] } = {}] = fleet.LaunchTemplateConfigs;
     const InstanceType = override?.InstanceType ?? "";
     const count = fleet.TargetCapacitySpecification.TotalTargetCapacity;
-    const InstanceIds = Array.from({ length: count }, () => {
-      const InstanceId = `i-${this.instances.length + 1}`;
-      const { Tags = [] } = fleet.TagSpecifications?.[0] ?? {};
-      const Placement = { AvailabilityZone: "us-west-2a" };
-      const one = { InstanceId, InstanceType, Tags, Placement, State: { Name: "running" } };
-      this.instances.push(one as unknown as Instance);
-      this.#seenAt.set(InstanceId, this.clock.now() + this.lateMs);
-      return InstanceId;
-    });
+    const token = fleet.ClientToken ?? "";
+    const InstanceIds =
+      this.#byToken.get(token) ??
+      Array.from({ length: count }, () => {
+        const InstanceId = `i-${this.instances.length + 1}`;
+        const { Tags = [] } = fleet.TagSpecifications?.[0] ?? {};
+        const Placement = { AvailabilityZone: "us-west-2a" };
+        const one = { InstanceId, InstanceType, Tags, Placement, State: { Name: "running" } };
+        this.instances.push(one as unknown as Instance);
+        this.#seenAt.set(InstanceId, this.clock.now() + this.lateMs);
+        return InstanceId;
+      });
+    this.#byToken.set(token, InstanceIds);
     return this.answer({
       FleetId: "fleet-1",
       Instances: [{ InstanceIds, InstanceType }],
@@ -111,37 +117,51 @@ describe("instances that EC2 launches and denies", () => {
 
   it("go to later claims for an equal fleet, one each, if EC2 lists them late", async () => {
     const ec2 = new FalseEc2();
-    ec2.answer = soldOut;
+    ec2.answer = broken;
     ec2.lateMs = 20_000;
-    expect(await ec2.launch(["a", "b"])).toEqual(Array(2).fill("InsufficientInstanceCapacity"));
+    expect(await ec2.launch(["a", "b"])).toEqual(["InternalError", "InternalError"]);
     await ec2.clock.advance(20_000);
     expect(await ec2.launch(["c"])).toEqual(["i-1"]);
     ec2.answer = truly;
+    ec2.lateMs = 0;
     expect(await ec2.launch(["d", "e"])).toEqual(["i-2", "i-3"]);
   });
 
-  it("stop other launches for their NodePool, and for no other, until they end", async () => {
+  it("go to one claim each, also if EC2 names them when the call is repeated", async () => {
     const ec2 = new FalseEc2();
-    ec2.answer = soldOut;
-    ec2.lateMs = 20_000;
-    await ec2.launch(["a"]);
-    await ec2.clock.advance(20_000);
+    ec2.answer = broken;
+    ec2.lateMs = 5_000;
+    expect(await ec2.launch(["a", "b"])).toEqual(["InternalError", "InternalError"]);
     ec2.answer = truly;
-    ec2.lateMs = 0;
-    expect(await ec2.launch(["b"], input("c5.large"))).toEqual(["LaunchDenied"]);
-    expect(await ec2.launch(["c"], input("c5.large", "another"))).toEqual(["i-2"]);
-    ec2.instances.splice(0, 1);
-    expect((await ec2.launch(["b"], input("c5.large")))[0]).toMatch(/^i-/);
+    expect(await ec2.launch(["a", "b"])).toEqual(["i-1", "i-2"]);
+    await ec2.clock.advance(5_000);
+    expect(await ec2.launch(["d", "e"])).toEqual(["i-3", "i-4"]);
+    ec2.answer = broken;
+    ec2.lateMs = 5_000;
+    expect(await ec2.launch(["f"])).toEqual(["InternalError"]);
+    await ec2.clock.advance(5_000);
+    expect(await ec2.launch(["g"])).toEqual(["i-5"]);
+    ec2.answer = truly;
+    expect(await ec2.launch(["f"])).toEqual(["UnfulfillableCapacity"]);
+    expect((await ec2.launch(["f"]))[0]).toMatch(/^i-[67]$/);
   });
 
-  it("are looked for before the next launch if EC2 could not be asked", async () => {
+  it("hold up no launch that asks for another fleet", async () => {
+    const ec2 = new FalseEc2();
+    ec2.answer = broken;
+    ec2.lateMs = 20_000;
+    await ec2.launch(["a"]);
+    ec2.answer = truly;
+    expect(await ec2.launch(["b"], input("c5.large"))).toEqual(["i-2"]);
+  });
+
+  it("do not hold up launches while EC2 lists nothing", async () => {
     const ec2 = new FalseEc2();
     ec2.answer = broken;
     ec2.canList = false;
     expect(await ec2.launch(["a"])).toEqual(["InternalError"]);
-    expect(await ec2.launch(["a"])).toEqual(["InternalError"]);
-    expect(ec2.instances).toHaveLength(1);
-    ec2.canList = true;
+    ec2.answer = truly;
+    expect(await ec2.launch(["b"])).toEqual(["i-2"]);
     expect(await ec2.launch(["a"])).toEqual(["i-1"]);
   });
 });
@@ -154,18 +174,36 @@ describe("EC2 is not asked", () => {
     expect(ec2.lists).toBe(0);
   });
 
-  it("about a doubtful answer of some minutes ago", async () => {
+  it("before a launch that follows a sold-out answer, which is sure", async () => {
     const ec2 = new FalseEc2();
     ec2.answer = (whole) => {
       ec2.instances.length = 0;
       return soldOut(whole);
     };
+    for (const uid of ["a", "b", "c"]) await ec2.launch([uid]);
+    expect(ec2.lists).toBe(3);
+  });
+
+  it("after an error that says that nothing was begun", async () => {
+    const ec2 = new FalseEc2();
+    ec2.answer = () => {
+      throw new AwsError("UnauthorizedOperation", "you are not authorized", 403);
+    };
     await ec2.launch(["a"]);
+    await ec2.launch(["a"]);
+    expect(ec2.lists).toBe(0);
+  });
+
+  it("about a launch of some minutes ago", async () => {
+    const ec2 = new FalseEc2();
+    ec2.answer = broken;
+    ec2.canList = false;
+    await ec2.launch(["a"]);
+    ec2.canList = true;
     ec2.answer = truly;
     await ec2.clock.advance(120_000);
-    await ec2.launch(["b"]);
     const { lists } = ec2;
-    await ec2.launch(["c"]);
+    await ec2.launch(["b"]);
     expect(ec2.lists).toBe(lists);
   });
 });

@@ -9,10 +9,15 @@ import type { Metrics } from "../../../base/metrics.ts";
 import { AwsError, allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { Instance } from "../api/instances.ts";
-import type { CreateFleetInput, FleetError, FleetInstance } from "../api/launches.ts";
+import type {
+  CreateFleetInput,
+  CreateFleetOutput,
+  FleetError,
+  FleetInstance,
+} from "../api/launches.ts";
 import { Batcher } from "../batch/batcher.ts";
 import { Pace } from "../batch/pace.ts";
-import { isNotFound } from "../errors.ts";
+import { isNotFound, isPassing, isThrottled } from "../errors.ts";
 import { DeniedLaunches, withToken } from "./denied-launches.ts";
 import { FleetTokens } from "./fleet-tokens.ts";
 
@@ -106,49 +111,41 @@ interface Fleets {
   readonly denied: DeniedLaunches;
 }
 
-/** Instances that EC2 denied come first. Only what is left over is launched. */
+/** Instances of calls whose result is unknown come first. Only what is left over is launched. */
 async function createFleet(
   fleets: Fleets,
   wishes: readonly FleetWish[],
 ): Promise<readonly (FleetAnswer | Error)[]> {
   const [first] = wishes;
   if (first === undefined) return [];
-  const { own, others } = await fleets.denied.take(first.input, wishes.length);
-  const served = own.map((group) => ({ instance: oneOf(group), errors: [] }));
-  for (const { claimUid } of wishes.slice(0, own.length)) fleets.tokens.heard(claimUid, true);
-  const left = wishes.slice(own.length);
-  if (left.length === 0) return served;
-  if (others.length === 0) return [...served, ...(await launchFleet(fleets, left))];
-  const which = others.length === 1 ? "1 instance" : `${others.length} instances`;
-  const why = `EC2 launched ${which} that it had denied, ${others[0]} first; nothing more is launched for this NodePool until no such instance runs`;
-  return [...served, ...left.map(() => new AwsError("LaunchDenied", why))];
+  // If EC2 does not list instances, the launch goes on.
+  const late = await fleets.denied.forFleet(first.input, uidsOf(wishes)).catch(() => []);
+  const served = late.map((group) => ({ instance: oneOf(group), errors: [] }));
+  for (const { claimUid } of wishes.slice(0, late.length)) fleets.tokens.heard(claimUid, true);
+  const left = wishes.slice(late.length);
+  return left.length === 0 ? served : [...served, ...(await launchFleet(fleets, left))];
 }
 
 async function launchFleet(
-  { ec2, tokens, denied }: Fleets,
+  fleets: Fleets,
   wishes: readonly FleetWish[],
 ): Promise<readonly (FleetAnswer | Error)[]> {
+  const { ec2, tokens, denied } = fleets;
   const { input } = wishes[0] as FleetWish;
   const { TargetCapacitySpecification: target } = input;
   const whole = {
     ...input,
     TargetCapacitySpecification: { ...target, TotalTargetCapacity: wishes.length },
   };
-  const token = tokens.of(
-    whole,
-    wishes.map(({ claimUid }) => claimUid),
-  );
+  const uids = uidsOf(wishes);
+  const token = tokens.of(whole, uids);
   const answer = await ec2
     .createFleet(token === undefined ? whole : withToken(whole, token))
     .catch((error: Error) => error);
-  const named = answer instanceof Error ? [] : answer.Instances.flatMap(each);
-  if (token !== undefined && named.length !== wishes.length) {
-    const known = named.slice(0, wishes.length).map(({ instanceId }) => instanceId);
-    denied.doubt(token, input, known);
-    // If EC2 does not answer, the next launch asks again.
-    const late = await denied.take(input, wishes.length - known.length).catch(() => undefined);
-    named.push(...(late?.own ?? []).map(oneOf));
-  }
+  const all = answer instanceof Error ? [] : answer.Instances.flatMap(each);
+  const named = all.filter(({ instanceId }) => !denied.isGiven(instanceId, uids));
+  if (token !== undefined)
+    named.push(...(await unnamed(fleets, { token, input, wishes, answer, named })));
   return wishes.map(({ claimUid }, at) => {
     const instance = named[at];
     if (answer instanceof Error && instance === undefined) return answer;
@@ -157,6 +154,39 @@ async function launchFleet(
     if (instance === undefined && errors.length === 0) return { instance, errors: [TOO_FEW] };
     return { instance, errors };
   });
+}
+
+function uidsOf(wishes: readonly FleetWish[]): readonly string[] {
+  return wishes.map(({ claimUid }) => claimUid);
+}
+
+interface Launched {
+  readonly token: string;
+  /** A fleet of one. */
+  readonly input: CreateFleetInput;
+  readonly wishes: readonly FleetWish[];
+  readonly answer: CreateFleetOutput | Error;
+  readonly named: readonly OneInstance[];
+}
+
+/** Instances of the call that its answer does not name. EC2 is asked unless the answer is complete, or sure. */
+async function unnamed(
+  { denied }: Fleets,
+  { token, input, wishes, answer, named }: Launched,
+): Promise<readonly OneInstance[]> {
+  if (named.length >= wishes.length) {
+    denied.settle(token);
+    return [];
+  }
+  // EC2 did not begin a call that it refused.
+  if (answer instanceof Error && (isThrottled(answer) || !isPassing(answer))) return [];
+  const isSoldOut = !(answer instanceof Error) && answer.Errors.length > 0;
+  if (!isSoldOut) denied.doubt(token, input);
+  const known = named.map(({ instanceId }) => instanceId);
+  const missing = uidsOf(wishes.slice(named.length));
+  const found = await denied.ofCall(token, missing, known).catch(() => []);
+  if (found.length === missing.length) denied.settle(token);
+  return found.map(oneOf);
 }
 
 const TOO_FEW: FleetError = {
