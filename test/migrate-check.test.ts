@@ -8,11 +8,20 @@ import { LEASE, type Lease } from "../src/apis/policy/kinds.ts";
 import { toRfc3339Micro } from "../src/base/clock.ts";
 import type { CheckedItem } from "../src/cli/checks/checks.ts";
 import { checksOf } from "../src/cli/migrate/run-check.ts";
+import { handoverRefusal } from "../src/cli/migrate/run-handover.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
 import type { KubeRequest } from "../src/kube/transport/transport.ts";
 import { awsPoolManifest, webManifest } from "../src/testing/manifests.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
+const forbidden = (path: string) => ({
+  kind: "Status",
+  apiVersion: "v1",
+  status: "Failure",
+  reason: "Forbidden",
+  code: 403,
+  message: `User "someone" cannot list ${path}`,
+});
 const OBJECTS = `${awsPoolManifest()}---${webManifest(8)}`;
 
 describe("migrate check on a cluster", () => {
@@ -128,6 +137,30 @@ describe("migrate check on a cluster", () => {
     );
     writeFileSync(values, "- a\n");
     await expect(check({ values })).rejects.toThrow(`--values ${values}: wanted one YAML object`);
+  });
+
+  it("lets no handover begin while a list is forbidden, and names the right that is missing", async () => {
+    expect(handoverRefusal(await check())).toBeUndefined();
+    const { transport } = world.box.sandbox;
+    const withoutLists = async (...plurals: readonly string[]) => {
+      const client = createKubeClient({
+        close: () => undefined,
+        send: async (request) =>
+          plurals.some((plural) => request.path.split("?")[0]?.endsWith(`/${plural}`))
+            ? { status: 403, headers: {}, body: forbidden(request.path) }
+            : transport.send(request),
+      });
+      return handoverRefusal(await checksOf(client, world.clock.now(), {}));
+    };
+    const definitions = await withoutLists("customresourcedefinitions");
+    expect(definitions).toMatchObject({ exitCode: 2 });
+    expect(definitions?.problems).toEqual([
+      expect.stringMatching(/^reading customresourcedefinitions: It could not be read, .*cannot/),
+      "the checks need the right to list customresourcedefinitions",
+      expect.stringMatching(/^nothing was changed: .*--force/),
+    ]);
+    const objects = await withoutLists("nodeclaims", "nodepools");
+    expect(objects?.message).toContain("the right to list nodeclaims, nodepools");
   });
 
   it("sends only GET requests", () => {

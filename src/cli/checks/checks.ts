@@ -34,6 +34,9 @@ export interface Unread {
   readonly why: string;
 }
 
+/** The area of the items for lists that were not read. */
+const READING = "reading";
+
 /** Checks of lists that were read, by the plurals of the kinds. From a list that was not read nothing follows. */
 export interface Section {
   readonly needs: readonly string[];
@@ -56,7 +59,7 @@ export function checkSections(
       .flatMap(({ check }) => check()),
     ...unread.map(
       ({ what, why }): CheckedItem => ({
-        area: "reading",
+        area: READING,
         item: what,
         state: "unknown",
         says: `It could not be read, so nothing is said of it: ${why}`,
@@ -80,9 +83,22 @@ const WORDS: Readonly<Record<CheckState, string>> = {
   unknown: "unknown",
 };
 
+/**
+ * Whether someone must see to the item. A list that was not read counts, because something to do may be in it. A file
+ * that was not given does not count.
+ */
+export function isOpen(item: CheckedItem): boolean {
+  return item.state === "todo" || item.state === "drift" || isUnread(item);
+}
+
+/** Whether the item is a list that was not read. Its `item` is the plural of the kind. */
+export function isUnread({ area }: CheckedItem): boolean {
+  return area === READING;
+}
+
 /** The exit code: 0 if nothing is to be done, otherwise 2. */
 export function exitCodeOf(checks: readonly CheckedItem[]): 0 | 2 {
-  return checks.some(({ state }) => state === "todo" || state === "drift") ? 2 : 0;
+  return checks.some(isOpen) ? 2 : 0;
 }
 
 /** How the checks are printed. */
@@ -113,7 +129,7 @@ export function printedChecks(
     return printed({ version, exitCode: exitCodeOf(checks), notes, checks }, "json");
   const rows = checks.map(({ area, item, state, says }) => [area, item, WORDS[state], says]);
   const remedies = remediesOf(checks);
-  const open = checks.filter(({ state }) => state === "todo" || state === "drift").length;
+  const open = checks.filter(isOpen).length;
   const heading = open === 0 ? "Advice:" : "What to do:";
   return printedLines([
     ...table([["AREA", "ITEM", "STATE", "FOUND"], ...rows]),

@@ -16,7 +16,7 @@ export function migrateCommand(): Command {
   return command;
 }
 
-/** `karpenter migrate check`. Exit code 0: ready; 2: something must be done; 1: bad input. Exported for tests. */
+/** `karpenter migrate check`. Exit code 0: ready; 2: something must be done or read; 1: bad input. Exported for tests. */
 export function migrateCheckCommand(): Command {
   const command = new Command("check")
     .description(
@@ -67,7 +67,10 @@ export function handoverCommand(): Command {
       "longest wait for the end of one and the lead of the other",
       "2m",
     )
-    .option("--force", "hand over although karpenter migrate check finds something to do")
+    .option(
+      "--force",
+      "hand over although karpenter migrate check finds something to do, or could not read all",
+    )
     .allowExcessArguments(false)
     .action(async (flags: HandoverFlags) => {
       const { runHandover } = await import("../migrate/run-handover.ts");

@@ -262,12 +262,17 @@ describe("karpenter migrate check", () => {
 
   it("names what was not given or could not be read, and does not count it as ready", () => {
     const { values: _, allowed: __, ...rest } = QUIET;
-    const all = migrationChecks({ ...rest, unread: [{ what: "nodes", why: "forbidden" }] }, OWN);
-    expect(all.filter(({ state }) => state === "unknown").map(({ area }) => area)).toEqual([
-      "values",
-      "IAM policy",
-      "reading",
-    ]);
+    const unknownIn = (all: readonly CheckedItem[]) =>
+      all.filter(({ state }) => state === "unknown").map(({ area }) => area);
+    const unread = migrationChecks({ ...rest, unread: [{ what: "nodes", why: "forbidden" }] }, OWN);
+    expect(unknownIn(unread)).toEqual(["values", "IAM policy", "reading"]);
+    const said = String(printedChecks(unread, { output: "text", version: "1.0.0" }));
+    expect(said).toContain("What to do:\n");
+    expect(said.trimEnd().endsWith("\n1 item to see to.")).toBe(true);
+    expect(exitCodeOf(unread)).toBe(2);
+    // Files that were not given leave nothing to do.
+    const all = migrationChecks(rest, OWN);
+    expect(unknownIn(all)).toEqual(["values", "IAM policy"]);
     const text = String(printedChecks(all, { output: "text", version: "1.0.0" }));
     expect(text).toContain("Advice:\n  settings preset: set settings.preset");
     expect(text).not.toContain("What to do:");

@@ -4,6 +4,7 @@ import { printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { KubeError } from "../../kube/errors.ts";
+import { type CheckedItem, isOpen, isUnread } from "../checks/checks.ts";
 import { currentCluster } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { toStdout } from "../program/output.ts";
@@ -34,17 +35,8 @@ export async function runHandover(flags: HandoverFlags): Promise<void> {
   const { transport } = currentCluster(clock, { onlyLive: true });
   try {
     const client = createKubeClient(transport);
-    const open = (await checksOf(client, clock.now(), {})).filter(
-      ({ state }) => state === "todo" || state === "drift",
-    );
-    if (open.length > 0 && flags.force !== true)
-      throw new CliError(
-        [
-          ...open.map(({ area, item, says }) => `${area} ${item}: ${says}`),
-          "nothing was changed: karpenter migrate check says what to do; --force hands over all the same",
-        ],
-        2,
-      );
+    const refusal = handoverRefusal(await checksOf(client, clock.now(), {}));
+    if (refusal !== undefined && flags.force !== true) throw refusal;
     await handOver(client, clock, {
       from: flags.from,
       to: flags.to,
@@ -58,4 +50,19 @@ export async function runHandover(flags: HandoverFlags): Promise<void> {
   } finally {
     transport.close();
   }
+}
+
+/** Why a cluster with these checks is not handed over. Undefined: nothing is to be done first. Exported for tests. */
+export function handoverRefusal(checks: readonly CheckedItem[]): CliError | undefined {
+  const open = checks.filter(isOpen);
+  if (open.length === 0) return undefined;
+  const unread = open.filter(isUnread).map(({ item }) => item);
+  return new CliError(
+    [
+      ...open.map(({ area, item, says }) => `${area} ${item}: ${says}`),
+      ...(unread.length === 0 ? [] : [`the checks need the right to list ${unread.join(", ")}`]),
+      "nothing was changed: karpenter migrate check says what to do; --force hands over all the same",
+    ],
+    2,
+  );
 }
