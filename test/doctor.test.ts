@@ -104,8 +104,17 @@ describe("karpenter doctor and bundle on a cluster", () => {
         return world.box.sandbox.transport.send(request);
       },
     });
-  const gathered = (namespace = "karpenter") =>
-    gatherDoctor(client(), world.clock, {
+  /** A client that may not list objects of these plurals. */
+  const clientWithout = (...plurals: readonly string[]) =>
+    createKubeClient({
+      close: () => undefined,
+      send: async (request) =>
+        plurals.some((plural) => request.path.split("?")[0]?.endsWith(`/${plural}`))
+          ? { status: 403, headers: {}, body: { kind: "Status", code: 403, message: "forbidden" } }
+          : world.box.sandbox.transport.send(request),
+    });
+  const gathered = (namespace = "karpenter", by = client()) =>
+    gatherDoctor(by, world.clock, {
       provider: "aws",
       namespace,
       tries: tryAws(world.box.sandbox.aws.api, "karpenter-demo"),
@@ -277,6 +286,27 @@ describe("karpenter doctor and bundle on a cluster", () => {
       kinds.map((what) => [what, "unknown"]),
     );
     expect(new Set(reading.map(({ remedy }) => remedy)).size).toBe(1);
+  });
+
+  it("the doctor does not call a webhook dead whose EndpointSlices it may not list", async () => {
+    const facts = await gathered("karpenter", clientWithout("endpointslices"));
+    const all = judged({ ...facts, isSandbox: false });
+    const webhooks = all.filter(({ area }) => area === "webhooks");
+    expect(webhooks.length).toBeGreaterThan(1);
+    for (const { state, says } of webhooks) {
+      expect(state).toBe("unknown");
+      expect(says).toMatch(/^whether Service .* has a ready pod could not be read$/);
+    }
+    expect(all).toContainEqual(
+      expect.objectContaining({ area: "reading", item: "endpointslices" }),
+    );
+  });
+
+  it("the doctor judges no images, but free addresses, where it may not list NodePools", async () => {
+    const facts = await gathered("karpenter", clientWithout("nodepools"));
+    const areas = new Set(judged(facts).map(({ area }) => area));
+    expect(areas).not.toContain("images");
+    expect(areas).toContain("subnets");
   });
 
   it.each<[string, (facts: DoctorFacts) => DoctorFacts, string]>([

@@ -14,17 +14,21 @@ const ARCHITECTURES = ["amd64", "arm64"] as const;
 const FEW_ADDRESSES = 16;
 
 /**
- * Checks all classes. A class without a status is skipped here: no controller has read it, and another check reports
- * its readiness.
+ * Checks the images of all classes for the pools that use them. A class without a status is skipped here: no controller
+ * has read it, and another check reports its readiness.
  */
-export function checkClasses({ classes, pools, subnets }: DoctorFacts): readonly CheckedItem[] {
-  return (classes as readonly EC2NodeClass[]).flatMap((one) => [
-    ...checkImages(one, pools as readonly NodePool[]),
-    ...checkAddresses(one, subnets),
-  ]);
+export function checkImages({ classes, pools }: DoctorFacts): readonly CheckedItem[] {
+  return (classes as readonly EC2NodeClass[]).flatMap((one) =>
+    imagesOf(one, pools as readonly NodePool[]),
+  );
 }
 
-function checkImages(
+/** Checks the subnets of all classes that have a status. */
+export function checkAddresses({ classes, subnets }: DoctorFacts): readonly CheckedItem[] {
+  return (classes as readonly EC2NodeClass[]).flatMap((one) => addressesOf(one, subnets));
+}
+
+function imagesOf(
   { kind, metadata: { name }, status }: EC2NodeClass,
   pools: readonly NodePool[],
 ): readonly CheckedItem[] {
@@ -88,7 +92,7 @@ function allows(requirements: readonly RequirementSpec[], arch: string): boolean
     });
 }
 
-function checkAddresses(
+function addressesOf(
   { metadata: { name }, status }: EC2NodeClass & KubeObject,
   subnets: DoctorFacts["subnets"],
 ): readonly CheckedItem[] {

@@ -4,6 +4,7 @@ import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
 import { CUSTOM_RESOURCE_DEFINITION } from "../../apis/core/custom-resource-definition.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
+import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject, ResourceAmounts } from "../../apis/meta.ts";
@@ -14,7 +15,7 @@ import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { type CheckedItem, checkSections, type Section } from "../checks/checks.ts";
 import { some } from "../migrate/check-objects.ts";
-import { checkClasses } from "./check-classes.ts";
+import { checkAddresses, checkImages } from "./check-classes.ts";
 import { checkController, checkLead } from "./check-controller.ts";
 import { checkDefinitions } from "./check-definitions.ts";
 import type { AskedRight, DoctorFacts } from "./facts.ts";
@@ -47,6 +48,7 @@ export function doctorChecks(
   kinds: readonly KubeObject[],
 ): readonly CheckedItem[] {
   const claims = CLAIM_KINDS.map(({ plural }) => plural);
+  const pools = POOL_KINDS.map(({ plural }) => plural);
   const sections: readonly Section[] = [
     { needs: [], check: () => checkServer(facts) },
     { needs: [], check: () => checkNamespace(facts) },
@@ -58,7 +60,8 @@ export function doctorChecks(
     { needs: [], check: () => checkReadiness("NodePools", facts.pools) },
     { needs: [], check: () => checkLimits(facts) },
     { needs: [], check: () => checkReadiness("node classes", facts.classes) },
-    { needs: [], check: () => checkClasses(facts) },
+    { needs: pools, check: () => checkImages(facts) },
+    { needs: [], check: () => checkAddresses(facts) },
     { needs: [], check: () => checkQuotas(facts) },
     { needs: claims, check: () => checkClaims(facts) },
     { needs: [], check: () => checkTried(facts) },

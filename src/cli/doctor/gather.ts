@@ -123,7 +123,7 @@ export async function gatherDoctor(
     crds,
     leases: (await list(LEASE)).filter((one) => isLeaseOf(one, everywhere)),
     missingLeaseNamespaces: await missingNamespaces(client, deployments.map(leaseOf)),
-    webhooks: await webhookTargets(crds, list),
+    webhooks: await webhookTargets(crds, list, unread),
     pools: await lists(POOL_KINDS),
     classes,
     subnets: await roomIn(classes, options.roomOf, tried),
@@ -345,6 +345,7 @@ const CONFIGURATION_KINDS: readonly Kind[] = ["Mutating", "Validating"].map((wor
 async function webhookTargets(
   crds: readonly Crd[],
   list: <T extends KubeObject>(kind: Kind<T>) => Promise<readonly T[]>,
+  unread: readonly Unread[],
 ): Promise<readonly WebhookTarget[]> {
   const configurations = (
     await Promise.all(CONFIGURATION_KINDS.map(list))
@@ -363,6 +364,7 @@ async function webhookTargets(
   const targets = [...admission, ...conversion];
   if (targets.length === 0) return [];
   const slices = await list(ENDPOINT_SLICE as Kind<Slice>);
+  const isUnread = unread.some(({ what }) => what === ENDPOINT_SLICE.plural);
   return targets.map(({ name, clientConfig: { url, service } }) => {
     if (service === undefined) return { name, url: url ?? "nowhere" };
     const { namespace = "", name: of = "" } = service as { namespace?: string; name?: string };
@@ -373,6 +375,6 @@ async function webhookTargets(
     const ready = own
       .flatMap(({ endpoints }) => endpoints ?? [])
       .filter((one) => one.conditions?.ready !== false);
-    return { name, service: `${namespace}/${of}`, ready: ready.length };
+    return { name, service: `${namespace}/${of}`, ready: isUnread ? undefined : ready.length };
   });
 }
