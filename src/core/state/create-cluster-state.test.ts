@@ -57,6 +57,27 @@ describe("createClusterState", () => {
     },
   );
 
+  it("ends one seat for each pod that was bound before its Node was known to be the claim's", () => {
+    const state = createClusterState();
+    const owner = { kind: "ReplicaSet", name: "web", uid: "web" };
+    const pods = ["x", "y"].map((name) => pod({ name, owner }));
+    const metadata = { annotations: plannedPodsAnnotation([...pods, pod({ name: "z", owner })]) };
+    const awaited = () => state.placements.awaitedAt("c", 0)?.count;
+    state.updateClaim(nodeClaim({ name: "c", metadata, status: {} }));
+    state.updateNode(node({ name: "n", providerId: "test://n" }));
+    for (const one of pods) state.updatePod(one);
+    atOnce(state.recall(0));
+    const counts = [awaited()];
+    for (const {
+      metadata: { name },
+    } of pods) {
+      state.updatePod(pod({ name, nodeName: "n", owner }));
+      counts.push(awaited());
+    }
+    state.updateClaim(nodeClaim({ name: "c", metadata, status: { providerID: "test://n" } }));
+    expect([...counts, awaited()]).toEqual([3, 2, 1, 1]);
+  });
+
   it("shows a launched NodeClaim as a node before its Node joins", () => {
     const state = createClusterState();
     const status = { providerID: "test://n", allocatable: { cpu: "3900m" } };

@@ -70,6 +70,8 @@ export class Placements {
   readonly #fillLast = new Set<string>();
   /** Keys of pods that were bound to a node without having a seat there. */
   readonly #takers = new Map<string, string[]>();
+  /** UIDs of pods whose binding ended a seat while the claim of their Node was not known. */
+  readonly #seated = new Set<string>();
 
   /** Records that a plan placed these pods on the node. Their earlier seats end. */
   plan(target: string, pods: readonly Pod[], nowMs: number): void {
@@ -154,16 +156,19 @@ export class Placements {
     const isAlike = taken !== undefined && deepEqual(taken.requests, podRequests(pod));
     if (seat !== undefined && isAlike && taken !== undefined) this.#move(taken, seat.target);
     else if (isElsewhere) this.#noteTaker(pod, names);
-    if (seat !== undefined) this.#end(seat);
+    if (seat === undefined) return;
+    if (names.length === 1) this.#seated.add(pod.metadata.uid ?? "");
+    this.#end(seat);
   }
 
   /**
    * The claim `target` turned out to own the Node to which these pods are bound. They have taken vacant seats there.
-   * Otherwise the claim would wait for pods that run on its Node already.
+   * Otherwise the claim would wait for pods that run on its Node already. Each pod ends one seat, when it is bound or
+   * here.
    */
   joined(target: string, pods: readonly Pod[]): void {
-    if (!this.#byTarget.has(target)) return;
     for (const pod of pods) {
+      if (this.#seated.delete(pod.metadata.uid ?? "")) continue;
       const seat = this.#vacantAt(plannedAs(pod) ?? "", [target]);
       if (seat !== undefined) this.#end(seat);
     }
@@ -171,6 +176,7 @@ export class Placements {
 
   /** Records that the pod ended or was deleted. */
   gone(pod: Pod): void {
+    this.#seated.delete(pod.metadata.uid ?? "");
     const seat = this.#byPod.get(pod.metadata.uid ?? "");
     if (seat === undefined) return;
     if (!seat.moves || controllerOf(pod) === undefined) {
