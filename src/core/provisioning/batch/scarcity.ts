@@ -6,6 +6,8 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
 import { priorityOf } from "./queue.ts";
 
+type Places = Pick<SchedulingResult, "newClaims" | "existing">;
+
 /** Whether a pod has no place while pods with lower priority have one. */
 export function isPriorityInverted(result: SchedulingResult): boolean {
   const crowdedOut = result.unschedulable.filter(wantedRoom).map(({ pod }) => priorityOf(pod));
@@ -18,7 +20,7 @@ export function isPriorityInverted(result: SchedulingResult): boolean {
  * Compares two plans. Takes the highest priority at which they place different numbers of pods. True: `result` places
  * more there.
  */
-export function placesHigherPriorities(result: SchedulingResult, other: SchedulingResult): boolean {
+export function placesHigherPriorities(result: Places, other: Places): boolean {
   const [own, others] = [countByPriority(result), countByPriority(other)];
   for (const priority of [...new Set([...own.keys(), ...others.keys()])].sort((a, b) => b - a)) {
     const difference = (own.get(priority) ?? 0) - (others.get(priority) ?? 0);
@@ -39,11 +41,11 @@ function isBounded({ rejected, otherwise, promised }: PoolRejection): boolean {
   return rejected.limits !== undefined || otherwise?.includes("limits") || promised === true;
 }
 
-function placed({ newClaims, existing }: SchedulingResult): Pod[] {
+function placed({ newClaims, existing }: Places): Pod[] {
   return [...newClaims, ...existing].flatMap(({ pods }) => pods);
 }
 
-function countByPriority(result: SchedulingResult): Map<number, number> {
+function countByPriority(result: Places): Map<number, number> {
   const counts = new Map<number, number>();
   for (const pod of placed(result)) {
     const priority = priorityOf(pod);

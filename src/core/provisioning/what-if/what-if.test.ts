@@ -54,81 +54,94 @@ describe("removal of a node in a pool at its limits", () => {
 });
 
 describe("removal of nodes with a pod whose volume is in one zone", () => {
-  it("leaves that zone to the pod, as a plan of the pending pods does", () => {
-    const labels = { app: "web" };
-    const affinity = {
-      podAntiAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: [
-          { topologyKey: ZONE, labelSelector: { matchLabels: labels } },
-        ],
-      },
-    };
-    const volumes = {
-      claims: [
-        {
-          metadata: {
-            name: "data",
-            namespace: "default",
-            annotations: { "pv.kubernetes.io/bind-completed": "yes" },
-          },
-          spec: { volumeName: "pv" },
-        },
+  const labels = { app: "web" };
+  const affinity = {
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: ZONE, labelSelector: { matchLabels: labels } },
       ],
-      volumes: [
-        {
-          metadata: { name: "pv" },
-          spec: {
-            nodeAffinity: {
-              required: {
-                nodeSelectorTerms: [
-                  {
-                    matchExpressions: [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }],
-                  },
-                ],
-              },
+    },
+  };
+  const volumes = {
+    claims: [
+      {
+        metadata: {
+          name: "data",
+          namespace: "default",
+          annotations: { "pv.kubernetes.io/bind-completed": "yes" },
+        },
+        spec: { volumeName: "pv" },
+      },
+    ],
+    volumes: [
+      {
+        metadata: { name: "pv" },
+        spec: {
+          nodeAffinity: {
+            required: {
+              nodeSelectorTerms: [
+                {
+                  matchExpressions: [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }],
+                },
+              ],
             },
           },
         },
-      ],
-      classes: [],
-      csiNodes: [],
-    };
-    const on = (zone: string, cpu: string, own: Partial<Pod["spec"]> = {}) => {
-      const owner = { "karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true" };
-      const marks = { ...owner, [ZONE]: zone };
-      const one = pod({ name: `on-${zone}`, nodeName: zone, cpu, labels });
-      return nodeView({
-        node: { name: zone, labels: marks },
-        claim: nodeClaim({ name: zone, metadata: { labels: marks } }),
-        pods: [{ ...one, spec: { ...one.spec, affinity, ...own } }],
-      });
-    };
-    const nodes = [
-      on("zone-a", "1", {
-        volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }],
-      }),
-      on("zone-b", "3"),
-      on("zone-c", "2"),
-    ];
-    const whatIf = atOnce(
+      },
+    ],
+    classes: [],
+    csiNodes: [],
+  };
+  const on = (zone: string, cpu: string, own: Partial<Pod["spec"]> = {}) => {
+    const owner = { "karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true" };
+    const marks = { ...owner, [ZONE]: zone };
+    const one = pod({ name: `on-${zone}`, nodeName: zone, cpu, labels });
+    return nodeView({
+      node: { name: zone, labels: marks },
+      claim: nodeClaim({ name: zone, metadata: { labels: marks } }),
+      pods: [{ ...one, spec: { ...one.spec, affinity, ...own } }],
+    });
+  };
+  const nodes = [
+    on("zone-a", "1", {
+      volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }],
+    }),
+    on("zone-b", "3"),
+    on("zone-c", "2"),
+  ];
+  const moving = nodes.flatMap(({ pods }) => pods);
+  const asking = () =>
+    atOnce(
       WhatIf.of(
         schedulingInput({ nodes, volumes, pools: [poolInput({}, [instanceType({ cpu: 4 })])] }),
       ),
     );
-    const { newClaims, unschedulable } = atOnce(
-      whatIf.without(
-        nodes.map(({ name }) => name),
-        nodes.flatMap(({ pods }) => pods),
-      ),
-    );
-    expect(unschedulable).toEqual([]);
+  const names = nodes.map(({ name }) => name);
+  const [first = pod({})] = moving;
+  /** A pod with the same volume. Only one of the two can have a place. */
+  const second = { ...first, metadata: { ...first.metadata, name: "second", uid: "second" } };
+  /** The zones of the moved pods, and the names of pods without a place. `more`: further pods that need a place. */
+  const placesOf = (more: readonly Pod[] = []) => {
+    const { newClaims, unschedulable } = atOnce(asking().without(names, [...moving, ...more]));
     const zones = newClaims.flatMap(({ requirements, pods }) =>
       pods.map(
         ({ metadata }) =>
           `${metadata.name} in ${requirements.find(({ key }) => key === ZONE)?.values}`,
       ),
     );
+    return { zones, pending: unschedulable.map(({ pod: one }) => one.metadata.name) };
+  };
+
+  it("leaves that zone to the pod, as a plan of the pending pods does", () => {
+    const { zones, pending } = placesOf();
+    expect(pending).toEqual([]);
     expect(zones).toContain("on-zone-a in zone-a");
+    expect(zones).toHaveLength(3);
+  });
+
+  it("leaves that zone to the pod even if another pod has no place in any order", () => {
+    const { zones, pending } = placesOf([second]);
+    expect(pending).toHaveLength(1);
     expect(zones).toHaveLength(3);
   });
 });

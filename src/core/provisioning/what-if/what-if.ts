@@ -11,6 +11,7 @@ import { isThere } from "../../state/node-view.ts";
 import { areFewDomainsTaken, hasFewDomains } from "../batch/few-domains.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
+import { placesHigherPriorities } from "../batch/scarcity.ts";
 import { admittedSet } from "../feasibility/admission.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { type Kind, planClaims } from "../nodes/planned-claim.ts";
@@ -113,8 +114,12 @@ export class WhatIf {
   ): Steps<Without> {
     const { answer, queued } = yield* this.#asked({ nodeNames, moving, terms });
     if (answer.gaveUp || !areFewDomainsTaken(queued, answer)) return answer;
-    const other = yield* this.#asked({ nodeNames, moving, terms, isEarly: hasFewDomains });
-    return other.answer.gaveUp || other.answer.unschedulable.length > 0 ? answer : other.answer;
+    const { answer: other } = yield* this.#asked({
+      ...{ nodeNames, moving, terms },
+      isEarly: hasFewDomains,
+    });
+    const isBetter = !other.gaveUp && other.unschedulable.length < answer.unschedulable.length;
+    return isBetter && !placesHigherPriorities(answer, other) ? other : answer;
   }
 
   /** The answer, and the pods that needed a place. */
