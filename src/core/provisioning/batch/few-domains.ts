@@ -25,7 +25,10 @@ export function hasFewDomains({ volumeSets, variants: [asWritten] }: PodClass): 
   });
 }
 
-/** Whether topology rules kept out a pod with few domains, and the batch is small enough to place such pods first. */
+/**
+ * Whether topology rules kept out a pod with few domains, and it may help to place such pods first: there are other
+ * pods, and the batch is small enough.
+ */
 export function areFewDomainsTaken(
   queued: readonly QueuedPod[],
   { unschedulable }: Pick<SchedulingResult, "unschedulable">,
@@ -35,7 +38,7 @@ export function areFewDomainsTaken(
   );
   if (keptOut.length === 0) return false;
   const few = queued.filter(({ podClass }) => hasFewDomains(podClass));
-  if (few.length * queued.length > MOST_TRIES) return false;
+  if (few.length === queued.length || few.length * queued.length > MOST_TRIES) return false;
   const pods = new Set(few.map(({ pod }) => pod));
   return keptOut.some(({ pod }) => pods.has(pod));
 }

@@ -21,6 +21,7 @@ import {
   templates,
 } from "../../../testing/devices.ts";
 import type { NodeView } from "../../state/node-view.ts";
+import type { QueuedPod } from "../batch/queue.ts";
 import { WhatIf } from "./what-if.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -143,6 +144,18 @@ describe("removal of nodes with a pod whose volume is in one zone", () => {
     const { zones, pending } = placesOf([second]);
     expect(pending).toHaveLength(1);
     expect(zones).toHaveLength(3);
+  });
+
+  it("is planned only once if all its pods have such volumes", () => {
+    let plans = 0;
+    const opening = function* (_: unknown, queued: readonly QueuedPod[]) {
+      plans++;
+      yield;
+      return queued;
+    };
+    const { unschedulable } = atOnce(asking().without(["zone-a"], [first, second], { opening }));
+    expect(unschedulable).toHaveLength(1);
+    expect(plans).toBe(1);
   });
 });
 
