@@ -106,13 +106,13 @@ async function warnings(claim: string): Promise<readonly string[]> {
     .map(({ reason, message }) => `${reason}: ${message}`);
 }
 
+/** How many claims were deleted for a reason. Waits ask often, so this reads one metric, not the text of all. */
 async function given(reason: string): Promise<number> {
-  const text = await world.box.operator.metrics.render();
-  return text
-    .split("\n")
-    .filter((line) => line.startsWith("karpenter_nodeclaims_disrupted_total{"))
-    .filter((line) => line.includes(`reason="${reason}"`))
-    .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+  const name = "nodeclaims_disrupted_total";
+  const values = await world.box.operator.metrics.valuesOf(name);
+  return values
+    .filter(({ labels }) => labels["reason"] === reason)
+    .reduce((sum, { value }) => sum + value, 0);
 }
 
 /** Expects that the claim has timed out, and that only one instance is left, which runs the pod. */
@@ -217,11 +217,11 @@ describe("a NodeClaim that takes too long", () => {
     expect(condition(pool as NodePool, "NodeRegistrationHealthy")?.status).toBe("True");
   });
 
-  it("is kept when its node is not usable for hours and a pod runs on it", async () => {
+  it("is kept when its node is not usable for an hour and a pod runs on it", async () => {
     await onePod(undefined, { pool: WITH_AGENT, tolerations: [{ ...AGENT, operator: "Exists" }] });
     const claim = await firstClaim();
     await world.until("the pod runs", runs, 10 * MINUTE);
-    await world.advance(3 * 60 * MINUTE);
+    await world.advance(60 * MINUTE);
     expect(await firstClaim()).toBe(claim);
     expect(await given("initialization_timeout")).toBe(0);
     expect(await runs()).toBe(true);

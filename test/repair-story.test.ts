@@ -7,6 +7,7 @@ import { expect, it } from "vitest";
 import { play } from "../src/cli/sandbox/play-scenario.ts";
 import { readScenario } from "../src/cli/sandbox/story-file.ts";
 import { formatTrace } from "../src/sandbox/trace.ts";
+import { isUsual } from "./world.ts";
 
 const FOLDER = fileURLToPath(new URL("./fixtures/stories/", import.meta.url));
 const GATES = ["feature-gates=NodeRepair=true", "aws-feature-gates=RebootForRepair=true"];
@@ -20,6 +21,7 @@ async function tell(setting: readonly string[]) {
     region: "us-west-2",
     kubernetesVersion: "1.34",
     logLevel: "error" as const,
+    sells: isUsual,
     setting,
   };
   const outcome = await play(readScenario(`${FOLDER}repair.yaml`), FOLDER, options, (event) => {
@@ -51,6 +53,7 @@ it("node repair waits for pods that stop slowly before it reboots, and launches 
     region: "us-west-2",
     kubernetesVersion: "1.34",
     logLevel: "error" as const,
+    sells: isUsual,
     setting: GATES,
   };
   const launched: string[] = [];

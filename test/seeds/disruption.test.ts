@@ -227,7 +227,8 @@ describe("expiry", () => {
         account.said("deprovisioning via expiration replace, terminating 1 machines"),
       ).toHaveLength(1);
       await account.patch(`${PROVISIONERS}/default`, { spec: { ttlSecondsUntilExpired: null } });
-      await world.advance(HOUR_MS);
+      // The machine is then older than the former TTL.
+      await world.advance(35 * 60_000);
       expect(names(await account.items(MACHINES))).toEqual([after.metadata.name]);
     }));
 
@@ -240,7 +241,8 @@ describe("expiry", () => {
       const before = names(await account.items(CLAIMS));
       await world.advance(20 * 60_000);
       await account.patch(`${POOLS}/default`, { spec: { disruption: { expireAfter: "Never" } } });
-      await world.advance(3 * HOUR_MS);
+      // The node is then older than the former expireAfter, and than the one that follows.
+      await world.advance(45 * 60_000);
       const after = await account.items(CLAIMS);
       expect(names(after)).toEqual(before);
       expect(conditionOf(after[0], "Expired")).toBeUndefined();

@@ -14,7 +14,7 @@ import { CliError } from "../program/cli-error.ts";
 import { fileProblem } from "../program/file-problem.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { printedScreen, stdoutScreen } from "../program/terminal.ts";
-import { openBox } from "./box.ts";
+import { type BoxOptions, openBox } from "./box.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { loadManifests, readScenario } from "./story-file.ts";
 import { StoryMoney } from "./story-money.ts";
@@ -71,11 +71,11 @@ export interface StoryOutcome {
   readonly virtualMs: number;
 }
 
-/** Runs a parsed scenario. `folder` contains its files. Exported for tests. */
+/** Runs a parsed scenario. `folder` contains its files. Exported for tests, which limit what the region `sells`. */
 export async function play(
   scenario: Scenario,
   folder: string,
-  options: StoryOptions,
+  options: StoryOptions & Pick<BoxOptions, "sells">,
   trace: Trace,
 ): Promise<StoryOutcome> {
   const clock = new VirtualClock();
