@@ -4,6 +4,7 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { allows } from "../../scheduling/requirement.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
@@ -24,8 +25,7 @@ export function zonesOfPods(
   { pools, nodes, volumes }: Pick<SchedulingInput, "pools" | "nodes" | "volumes">,
 ): ReadonlyMap<Pod, string> {
   const zones = new Set<string>();
-  for (const { labels } of pools.flatMap(({ instanceTypes }) => instanceTypes))
-    for (const zone of labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []) zones.add(zone);
+  for (const { instanceTypes } of pools) for (const zone of zonesOf(instanceTypes)) zones.add(zone);
   for (const { labels } of nodes) {
     const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
     if (zone !== undefined) zones.add(zone);
@@ -33,6 +33,17 @@ export function zonesOfPods(
   const index = new VolumeIndex(volumes);
   const all = [...zones];
   return new Map(pods.map((pod) => [pod, zoneOf(pod, all, index)]));
+}
+
+/** Zones of instance types. A cloud returns the same list until it changes, and a list has a thousand types. */
+const zonesByTypes = new WeakMap<readonly InstanceType[], ReadonlySet<string>>();
+
+function zonesOf(types: readonly InstanceType[]): ReadonlySet<string> {
+  const known = zonesByTypes.get(types);
+  if (known !== undefined) return known;
+  const zones = new Set(types.flatMap(({ labels }) => labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []));
+  zonesByTypes.set(types, zones);
+  return zones;
 }
 
 function zoneOf(pod: Pod, zones: readonly string[], volumes: VolumeIndex): string {
