@@ -106,7 +106,7 @@ export async function awsCatalogue(
   const subnets = await subnetsOf(api);
   const ofPrices = facts === undefined || told === undefined ? PRICE_NOTE : priceNote(facts);
   const notes: string[] = [];
-  if (moreZones.length > 0 && facts === undefined) notes.push(moreZonesNote(moreZones));
+  if (moreZones.length > 0) notes.push(moreZonesNote(moreZones));
   return {
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
     nodeClassKinds: [EC2_NODE_CLASS, AWS_NODE_TEMPLATE] as readonly Kind[],

@@ -195,6 +195,14 @@ status:
       return [...new Set(sold.map(({ zone }) => zone))].sort();
     };
     expect(regionOf(manifests)).toBe("us-west-2");
+    // The note on further zones does not depend on the facts.
+    const further = sortManifests(
+      objectsOf("all.yaml", `${POOL}---${nodeClass.replaceAll("us-west-2c", "us-west-2d")}`),
+    );
+    const facts = factsIn([told({ settings: {}, prices: PRICES })]);
+    const note = expect.stringMatching(/^zones: us-west-2d is a zone of the input/);
+    for (const known of [undefined, facts])
+      expect((await awsCatalogue("us-west-2", further, known)).notes).toContainEqual(note);
     expect(await zonesIn("us-west-2")).toEqual(["us-west-2c"]);
     // This plan is for another region, about which the subnets in the status say nothing.
     expect(await zonesIn("eu-west-1")).toEqual(["eu-west-1a", "eu-west-1b", "eu-west-1c"]);

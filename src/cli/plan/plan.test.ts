@@ -23,7 +23,7 @@ import { sortManifests } from "./manifests.ts";
 import { limitNotes, type Plan, planOf, poolNotes } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
-import { regionOf } from "./region.ts";
+import { regionOf, zonesIn } from "./region.ts";
 import { type PlanFlags, runPlan } from "./run-plan.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
 import { cloudOf, liveObjects } from "./sources.ts";
@@ -1416,6 +1416,36 @@ spec:
     expect(notes).toContain(
       "zones: us-east-1d, us-east-1f are zones of the input; which instance types AWS sells there is not known",
     );
+  });
+
+  it("launches in no zone beyond a to c that does not exist, whoever asks for it", async () => {
+    const topology = (zone: string) =>
+      `[{key: topology.kubernetes.io/zone, operator: In, values: [${zone}]}]`;
+    const pool = (zone: string) =>
+      POOL.replace("operator: Exists}", `operator: Exists}, ${topology(zone).slice(1, -1)}`);
+    const named = `nodeSelector: {topology.kubernetes.io/zone: us-west-2f}`;
+    const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {${named}, containers: [{name: c, image: i}]}}`;
+    const storageClass = `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: s}, provisioner: ebs.csi.aws.com, allowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [us-west-2f]}]}]}`;
+    const node =
+      "{apiVersion: v1, kind: Node, metadata: {name: node-1, labels: {topology.kubernetes.io/zone: us-west-2f}}}";
+    const volume = `{apiVersion: v1, kind: PersistentVolume, metadata: {name: v}, spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, csi: {driver: ebs.csi.aws.com, volumeHandle: vol-1}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: ${topology("us-west-2f")}}]}}}}`;
+    const nodeClass =
+      "{apiVersion: karpenter.k8s.aws/v1, kind: EC2NodeClass, metadata: {name: default}, spec: {role: r, amiSelectorTerms: [{alias: al2023@latest}], subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]}, status: {subnets: [{id: subnet-1, zone: us-west-2f}]}}";
+    const zones = (...texts: string[]) =>
+      zonesIn(
+        sortManifests(texts.flatMap((text, at) => objectsOf(`${at}.yaml`, text))),
+        "us-west-2",
+      );
+    for (const wish of [pool("us-west-2f"), pod, storageClass]) expect(zones(wish)).toEqual([]);
+    for (const proof of [node, volume, nodeClass])
+      expect(zones(proof, pod)).toEqual(["us-west-2f"]);
+    expect(zones(pool("us-west-2d"))).toEqual(["us-west-2d"]);
+
+    const texts = [pool("us-west-2f"), pod];
+    const manifests = sortManifests(texts.flatMap((text) => objectsOf("app.yaml", text)));
+    const { plan } = await planFor(texts, { cloud: await awsCatalogue("us-west-2", manifests) });
+    expect(plan.newNodeClaims).toEqual([]);
+    expect(plan.unschedulable.length).toBe(1);
   });
 
   it("puts no more EBS volumes on a new node than its type takes", async () => {

@@ -14,6 +14,16 @@ const REGION_KEY = "topology.kubernetes.io/region";
 const ZONE = /^([a-z]{2,}(?:-[a-z]+)+-\d)([a-z])$/;
 /** No region of AWS has more zones than from a to f. */
 const ZONE_LETTER = /^[a-f]$/;
+/** The letters of zones that count in every region. */
+const USUAL_LETTERS = "abc";
+/** Regions of AWS with further zones, and their letters. */
+const MORE_LETTERS: ReadonlyMap<string, string> = new Map([
+  ["us-east-1", "def"],
+  ["us-west-2", "d"],
+  ["ap-northeast-1", "d"],
+  ["ap-northeast-2", "d"],
+  ["ca-central-1", "d"],
+]);
 const REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d$/;
 
 /** A label key with its wanted values. */
@@ -35,32 +45,46 @@ export function regionOf(manifests: Manifests): string | undefined {
   return undefined;
 }
 
-/** The zones of the region that the input names as places for nodes, pods or volumes. Sorted. */
+/**
+ * The zones of the region that the input names as places for nodes, pods or volumes, and that exist. Sorted. A zone
+ * exists if a node, a volume or a subnet is in it, or if AWS has it. Another name may be a slip.
+ */
 export function zonesIn(manifests: Manifests, region: string): readonly string[] {
+  const places = placesIn(existing(manifests), region);
+  const usual = USUAL_LETTERS + (MORE_LETTERS.get(region) ?? "");
+  for (const zone of placesIn(said(manifests), region))
+    if (usual.includes(zone.slice(region.length))) places.add(zone);
+  return [...places].sort();
+}
+
+function placesIn(all: Iterable<Said>, region: string): Set<string> {
   const zones = new Set<string>();
-  for (const { key, operator = "In", values = [] } of said(manifests)) {
+  for (const { key, operator = "In", values = [] } of all) {
     if (operator !== "In" || !ZONE_KEY.test(key)) continue;
     for (const value of values) {
       const [, ofRegion, letter = ""] = ZONE.exec(value) ?? [];
       if (ofRegion === region && ZONE_LETTER.test(letter)) zones.add(value);
     }
   }
-  return [...zones].sort();
+  return zones;
+}
+
+/** The zones of what is there, and no wishes. */
+function* existing(manifests: Manifests): Generator<Said> {
+  yield* saidByNodes(manifests);
+  yield* saidByClasses(manifests);
+  yield* saidByVolumes(manifests);
 }
 
 function* said(manifests: Manifests): Generator<Said> {
-  const { nodes, pools, nodeClasses, volumes, storageClasses, pods, workloads, cronJobs } =
-    manifests;
-  for (const { metadata } of nodes) yield* saidBy(metadata.labels);
+  const { pools, storageClasses, pods, workloads, cronJobs } = manifests;
+  yield* saidByNodes(manifests);
   for (const pool of pools.map((one) => toPool(one))) {
     yield* saidBy(pool.labels);
     yield* pool.requirements;
   }
-  for (const { status } of nodeClasses)
-    yield { key: TOPOLOGY_ZONE_LABEL_KEY, values: (status?.subnets ?? []).map(({ zone }) => zone) };
-  for (const { spec } of volumes)
-    for (const { matchExpressions = [] } of spec.nodeAffinity?.required?.nodeSelectorTerms ?? [])
-      yield* matchExpressions;
+  yield* saidByClasses(manifests);
+  yield* saidByVolumes(manifests);
   for (const { allowedTopologies = [] } of storageClasses)
     for (const { matchLabelExpressions = [] } of allowedTopologies) yield* matchLabelExpressions;
   const made = [...workloads, ...cronJobs.map(({ spec }) => spec.jobTemplate)];
@@ -71,6 +95,24 @@ function* said(manifests: Manifests): Generator<Said> {
     for (const { matchExpressions = [] } of required?.nodeSelectorTerms ?? [])
       yield* matchExpressions;
   }
+}
+
+function saidByNodes({ nodes }: Manifests): readonly Said[] {
+  return nodes.flatMap(({ metadata }) => saidBy(metadata.labels));
+}
+
+/** The zones of the subnets in the status of each class. */
+function saidByClasses({ nodeClasses }: Manifests): readonly Said[] {
+  return nodeClasses.map(({ status }) => ({
+    key: TOPOLOGY_ZONE_LABEL_KEY,
+    values: (status?.subnets ?? []).map(({ zone }) => zone),
+  }));
+}
+
+function saidByVolumes({ volumes }: Manifests): readonly Said[] {
+  return volumes
+    .flatMap(({ spec }) => spec.nodeAffinity?.required?.nodeSelectorTerms ?? [])
+    .flatMap(({ matchExpressions = [] }) => matchExpressions);
 }
 
 type Templated = KubeObject & {
