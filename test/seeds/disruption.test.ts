@@ -187,11 +187,11 @@ describe("expiry", () => {
     inAccount(async (account) => {
       const { world } = account;
       // The seeds have 360h and 720h. A shorter time needs less virtual time.
-      await applyBeta(account, { spec: { disruption: { expireAfter: "30m" } } });
+      await applyBeta(account, { spec: { disruption: { expireAfter: "15m" } } });
       await account.deploy("app", 1, alone);
       await account.running("app", 1);
       const [before] = await account.items(CLAIMS);
-      await world.advance(HOUR_MS / 2 - 120_000);
+      await world.advance(HOUR_MS / 4 - 120_000);
       expect(names(await account.items(CLAIMS))).toEqual([before.metadata.name]);
       await world.until(
         "the old node is gone",
@@ -213,11 +213,11 @@ describe("expiry", () => {
   it("replaces v1alpha5 machines that are too old, and none without a TTL (S1-34, S4-05)", () =>
     inAccount(async (account) => {
       const { world } = account;
-      await applyAlpha(account, { ttlSecondsAfterEmpty: null, ttlSecondsUntilExpired: 1_800 });
+      await applyAlpha(account, { ttlSecondsAfterEmpty: null, ttlSecondsUntilExpired: 900 });
       await account.deploy("app", 1, alone);
       await account.running("app", 1);
       const [before] = await account.items(MACHINES);
-      await world.advance(HOUR_MS / 2 - 120_000);
+      await world.advance(HOUR_MS / 4 - 120_000);
       expect(names(await account.items(MACHINES))).toEqual([before.metadata.name]);
       await world.advance(300_000);
       const [after, ...others] = await account.items(MACHINES);
@@ -228,7 +228,7 @@ describe("expiry", () => {
       ).toHaveLength(1);
       await account.patch(`${PROVISIONERS}/default`, { spec: { ttlSecondsUntilExpired: null } });
       // The machine is then older than the former TTL.
-      await world.advance(35 * 60_000);
+      await world.advance(20 * 60_000);
       expect(names(await account.items(MACHINES))).toEqual([after.metadata.name]);
     }));
 
