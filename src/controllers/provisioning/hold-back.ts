@@ -4,25 +4,24 @@
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import type { PlannedClaim, SchedulingResult, Unstuck } from "../../core/provisioning/result.ts";
+import type { UnschedulablePod, Unstuck } from "../../core/provisioning/result.ts";
 import type { World } from "../world.ts";
 
-/** The plan without new claims whose pods all have to wait. These pods are told until when. */
-export function holdBack(world: World, result: SchedulingResult): SchedulingResult {
+/** Records which pods lost their planned nodes because these refused them. Call it once for each refusal. */
+export function noteRefusals(world: World, unstuck: readonly Unstuck[] = []): void {
   const { cluster, clock } = world;
-  const refused = refusedPods(world, result.unstuck);
-  cluster.placements.refusals.refused(refused, clock.elapsedMs());
-  const isHeld = ({ pods }: PlannedClaim) => pods.every((pod) => heldText(world, pod) !== "");
-  const held = result.newClaims.filter(isHeld);
-  if (held.length === 0) return result;
-  const waiting = held.flatMap(({ pods }) =>
-    pods.map((pod) => ({ pod, message: heldText(world, pod), pools: [] })),
-  );
-  return {
-    ...result,
-    newClaims: result.newClaims.filter((one) => !held.includes(one)),
-    unschedulable: [...result.unschedulable, ...waiting],
-  };
+  cluster.placements.refusals.refused(refusedPods(world, unstuck), clock.elapsedMs());
+}
+
+/** Whether no node is bought for the pod at present. */
+export function isHeld({ cluster, clock }: World, pod: Pod): boolean {
+  return cluster.placements.refusals.waitMs(pod, clock.elapsedMs()) > 0;
+}
+
+/** Those of the pods that have to wait, each with the message until when. */
+export function heldIn(world: World, pods: readonly Pod[]): readonly UnschedulablePod[] {
+  const held = pods.filter((pod) => isHeld(world, pod));
+  return held.map((pod) => ({ pod, message: heldText(world, pod), pools: [] }));
 }
 
 /** Until when and why no node is bought for the pod. Empty: it need not wait. */

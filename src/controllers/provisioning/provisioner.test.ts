@@ -23,7 +23,7 @@ import {
   templates,
 } from "../../testing/devices.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
-import { fakeWorld } from "../../testing/fake-world.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { stateNodeClaim } from "../state/nodeclaims.ts";
 import { stateNode } from "../state/nodes.ts";
 import { statePod } from "../state/pods.ts";
@@ -36,9 +36,13 @@ const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "de
 
 /**
  * The new nodes for two pods: `moving`, whose node is being removed, and `waiting`, which is pending. `placed`: pods
- * for which a command has a place.
+ * for which a command has a place. `prepare`: changes the world before the first pass.
  */
-async function asked(placed: readonly string[], limits: Record<string, string> = {}) {
+async function asked(
+  placed: readonly string[],
+  limits: Record<string, string> = {},
+  prepare: (world: FakeWorld) => Promise<void> = async () => {},
+) {
   const world = fakeWorld();
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
   const pool = nodePool({ spec: { limits }, template: { nodeClassRef: CLASS_REF } });
@@ -50,6 +54,7 @@ async function asked(placed: readonly string[], limits: Record<string, string> =
   await world.api.create(POD, pod({ name: "moving", cpu: "12", nodeName: "old" }));
   await world.api.create(POD, pod({ name: "waiting", cpu: "12" }));
   world.cluster.markForDeletion("old");
+  await prepare(world);
   const batcher = createBatcher(world);
   const times = createPodTimes(world);
   const steering = {
@@ -79,6 +84,27 @@ describe("pods for which a disruption command has planned a node", () => {
   it("take nothing of the NodePool limit from pending pods", async () => {
     expect(await asked([], { cpu: "16" })).toEqual({ nodes: 1, waits: true });
     expect(await asked(["moving"], { cpu: "16" })).toEqual({ nodes: 1, waits: false });
+  });
+});
+
+describe("pods whose planned nodes refused them", () => {
+  it("take nothing of the NodePool limit from other pods while they wait", async () => {
+    const held = async ({ api, clock, cluster }: FakeWorld) => {
+      const one = await api.create(POD, pod({ name: "held", cpu: "12" }));
+      for (const _ of ["first", "second"])
+        cluster.placements.refusals.refused([one], clock.elapsedMs());
+    };
+    expect(await asked(["moving"], { cpu: "16" }, held)).toEqual({ nodes: 1, waits: false });
+  });
+
+  it("get a second node at once, also if other pods are planned twice because of limits", async () => {
+    const lost = async ({ api, cluster }: FakeWorld) => {
+      const taints = [{ key: "stranger", effect: "NoSchedule" as const }];
+      await api.create(NODE, node({ name: "refuses", capacity: { cpu: "16" }, taints }));
+      const one = await api.create(POD, pod({ name: "lost", cpu: "12" }));
+      cluster.place("refuses", [one], 0);
+    };
+    expect(await asked(["moving"], { cpu: "32" }, lost)).toEqual({ nodes: 2, waits: false });
   });
 });
 

@@ -37,7 +37,7 @@ import { apply } from "./apply.ts";
 import type { Batcher } from "./batcher.ts";
 import { failedScheduling } from "./events.ts";
 import { podsToPlace, poolsToUse, schedulingInput } from "./gather.ts";
-import { holdBack } from "./hold-back.ts";
+import { heldIn, isHeld, noteRefusals } from "./hold-back.ts";
 import { placeRefused, Turns } from "./plan-anew.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { Progress } from "./progress.ts";
@@ -144,9 +144,9 @@ async function reconcile(
 
 /**
  * Plans pods that a disruption command moves together with pending pods, so that other pods do not get their places. No
- * nodes are launched for the moved pods here, because the command launches its own replacements. If nodes that are
- * planned for the moved pods use up limits that other pods need, the other pods are planned once more without the moved
- * pods.
+ * nodes are launched for the moved pods here, because the command launches its own replacements. None are launched
+ * either for pods that have to wait because nodes refused them. If nodes that are planned for such pods use up limits
+ * that other pods need, the other pods are planned once more without them.
  */
 async function planned(
   world: World,
@@ -159,17 +159,41 @@ async function planned(
       planBatchInSteps({ ...input, pods: batch }, settings.planner);
     return inTurns(clock, realPodsFirst(pods, some), TURN_MS);
   };
-  const isNeedless = ({ pods }: PlannedClaim) => pods.every(hasPlace);
-  const all = holdBack(world, await plan(input.pods));
+  const isOut = (pod: Pod) => hasPlace(pod) || isHeld(world, pod);
+  const isNeedless = ({ pods }: PlannedClaim) => pods.every(isOut);
+  const all = await plan(input.pods);
+  noteRefusals(world, all.unstuck);
   const needless = all.newClaims.filter(isNeedless);
   if (needless.length === 0) return all;
+  const lacking = all.unschedulable.flatMap(({ pod, ignored }) => (ignored === true ? [] : pod));
   const isShort =
-    all.unschedulable.some(({ ignored }) => ignored !== true) &&
-    needless.some(({ pool }) => Object.keys(pool.limits).length > 0);
-  const housed = new Set(needless.flatMap(({ pods }) => pods.map(keyOf)));
-  const others = () => plan(input.pods.filter((pod) => !housed.has(keyOf(pod))));
-  const result = isShort ? holdBack(world, await others()) : all;
-  return { ...result, newClaims: result.newClaims.filter((claim) => !isNeedless(claim)) };
+    !lacking.every(isOut) && needless.some(({ pool }) => Object.keys(pool.limits).length > 0);
+  if (!isShort) return withoutClaims(world, all, needless);
+  const out = [...needless.flatMap(({ pods }) => pods), ...lacking.filter(isOut)];
+  const waiting = heldIn(world, out);
+  const keys = new Set(out.map(keyOf));
+  const others = await plan(input.pods.filter((pod) => !keys.has(keyOf(pod))));
+  const result = withoutClaims(world, others, others.newClaims.filter(isNeedless));
+  const lost = (all.unstuck ?? []).filter(({ pod }) => keys.has(keyOf(pod)));
+  return {
+    ...result,
+    unschedulable: [...result.unschedulable, ...waiting],
+    unstuck: [...(result.unstuck ?? []), ...lost],
+  };
+}
+
+/** The plan without these claims. Those of their pods that have to wait are told until when. */
+function withoutClaims(
+  world: World,
+  result: SchedulingResult,
+  claims: readonly PlannedClaim[],
+): SchedulingResult {
+  const waiting = claims.flatMap(({ pods }) => heldIn(world, pods));
+  return {
+    ...result,
+    newClaims: result.newClaims.filter((claim) => !claims.includes(claim)),
+    unschedulable: [...result.unschedulable, ...waiting],
+  };
 }
 
 /**
