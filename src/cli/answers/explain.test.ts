@@ -730,6 +730,27 @@ describe("karpenter explain nodepool", () => {
     expect(await ask("nodepool", [])).toMatch(/^there is no NodePool\n/);
   });
 
+  it("takes a NodePool without a status as ready, and not one whose status says otherwise", async () => {
+    const { status: _, ...bare } = snapshotPool() as KubeObject & { readonly status?: unknown };
+    const notReady = { type: "Ready", status: "False", reason: "NodeClassNotReady" };
+    const named = (name: string, status: object) => ({
+      ...bare,
+      metadata: { name, uid: name },
+      ...status,
+    });
+    const objects = [
+      named("a", {}),
+      named("b", { spec: { ...(bare as { spec?: object }).spec, replicas: 1 } }),
+      named("c", { status: { conditions: [notReady] } }),
+    ] as KubeObject[];
+    const { items } = JSON.parse(await ask("nodepools", objects, { output: "json" }));
+    expect(items.map(({ ready }: { readonly ready: boolean }) => ready)).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
   it("says that a NodePool that is not ready launches nothing", async () => {
     const objects = [snapshotPool({ limits: { nodes: "0" } }), ...snapshotSparse("ab")];
     const text = await ask("nodepool default", objects);

@@ -240,7 +240,8 @@ async function poolInputs(
     else if (isServed) whys.push(`${pool.id}: ${isChosen ? why : "--nodepool-only leaves it out"}`);
     const isAsked = isServed && (usable.has(pool.id) || owners.has(pool.id));
     const instanceTypes = isAsked ? await cloud.typesOf(pool) : [];
-    pools.push({ pool, instanceTypes, usage: cluster.poolUsage(pool.id) });
+    const judged = { ...pool, ready: pool.ready || (isServed && isReadyUntold(pool, native)) };
+    pools.push({ pool: judged, instanceTypes, usage: cluster.poolUsage(pool.id) });
   }
   if (all.length === 0)
     notes.push("no NodePool or Provisioner in the input: nothing can be launched");
@@ -309,6 +310,11 @@ function unusable(pool: Pool, ready: Condition | undefined): string | undefined 
   if (ready?.status !== "False") return undefined;
   const more = ready.message ? ` (${ready.message})` : "";
   return `its status says that it is not ready${more}`;
+}
+
+/** Whether the pool has no condition that says whether it is ready, as in most files, and nothing speaks against it. */
+function isReadyUntold({ deleting, unreadable }: Pool, native: NodePool | Provisioner): boolean {
+  return condition(native, "Ready") === undefined && !deleting && unreadable === undefined;
 }
 
 /** Why the controller's validation rejects the pool. In a file such a pool is bad input: throws CliError. */
