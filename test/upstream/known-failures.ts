@@ -33,7 +33,7 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
   notBuilt("performance", /./, NOT_BUILT.scrape),
   {
     suite: "regression",
-    spec: /^(Performance Provisioning|Integration Utilization)/,
+    spec: /^Performance Provisioning/,
     target: "sandbox",
     reason:
       "100 pods and more: on a loaded machine the sandbox answers too late, the operator loses its Lease, and upstream fails a spec whose operator restarts",
