@@ -39,7 +39,7 @@ import { createSimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import { CliError } from "../program/cli-error.ts";
 import { priceNote, type ReadFacts, settingsWith } from "./facts.ts";
 import type { Manifests } from "./manifests.ts";
-import { zonesIn } from "./region.ts";
+import { moreZonesIn } from "./region.ts";
 
 const PRICE_NOTE =
   "prices: on-demand as in us-east-1, from the embedded catalogue; spot prices are estimates";
@@ -68,8 +68,6 @@ const ANY_IMAGE: Ami = {
   requirements: [],
 };
 const SPOT_SEED = 1;
-/** The zones that the simulated account has in every region. */
-const USUAL_ZONE = /[a-c]$/;
 
 /** Creates the cloud. `known` is the region, or undefined. `facts` are those of a running Karpenter. */
 export async function awsCatalogue(
@@ -79,7 +77,7 @@ export async function awsCatalogue(
 ): Promise<Cloud> {
   const region = known ?? DEFAULT_REGION;
   const clock = stoppedClock();
-  const moreZones = zonesIn(manifests, region).filter((zone) => !USUAL_ZONE.test(zone));
+  const moreZones = moreZonesIn(manifests, region);
   const { api } = simulatedAccount(clock, region, moreZones);
   const told = facts?.prices?.region === region ? facts.prices : undefined;
   const prices = new Prices(told?.onDemand ?? embeddedPrices());

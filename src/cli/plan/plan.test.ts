@@ -23,7 +23,7 @@ import { sortManifests } from "./manifests.ts";
 import { limitNotes, type Plan, planOf, poolNotes } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
-import { regionOf, zonesIn } from "./region.ts";
+import { moreZonesIn, regionOf } from "./region.ts";
 import { type PlanFlags, runPlan } from "./run-plan.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
 import { cloudOf, liveObjects } from "./sources.ts";
@@ -1432,7 +1432,7 @@ spec:
     const nodeClass =
       "{apiVersion: karpenter.k8s.aws/v1, kind: EC2NodeClass, metadata: {name: default}, spec: {role: r, amiSelectorTerms: [{alias: al2023@latest}], subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]}, status: {subnets: [{id: subnet-1, zone: us-west-2f}]}}";
     const zones = (...texts: string[]) =>
-      zonesIn(
+      moreZonesIn(
         sortManifests(texts.flatMap((text, at) => objectsOf(`${at}.yaml`, text))),
         "us-west-2",
       );

@@ -102,16 +102,15 @@ export async function planningInput(
     ...leavingPods(manifests, cluster, nowMs),
     ...room.pods,
   ];
-  // Seats that the controller would remember, as far as claims record them.
-  const seats = new Placements();
-  atOnce(seats.recall(cluster.nodes(), nowMs));
+  const seats = seatsIn(cluster, nowMs);
   const sticky = seats.assign(batch, nowMs);
   notes.push(
     ...room.notes,
     ...cloud.notes,
     ...unusedNotes(manifests, found),
     ...strayNotes(manifests, pods),
-    ...[...manifests.pools.flatMap(poolNotes), ...valueNotes(pools, batch, cluster.nodes())],
+    ...manifests.pools.flatMap(poolNotes),
+    ...valueNotes(pools, batch, cluster.nodes()),
   );
   return {
     notes,
@@ -208,6 +207,13 @@ interface UsablePools {
   readonly foreign: ReadonlySet<string>;
   /** Why no pool is used, if none is. */
   readonly withoutPools: string;
+}
+
+/** Seats that the controller would remember, as far as claims record them. */
+function seatsIn(cluster: PlannedState, nowMs: number): Placements {
+  const seats = new Placements();
+  atOnce(seats.recall(cluster.nodes(), nowMs));
+  return seats;
 }
 
 async function poolInputs(

@@ -12,10 +12,8 @@ import type { Manifests } from "./manifests.ts";
 const ZONE_KEY = /\/zone$/;
 const REGION_KEY = "topology.kubernetes.io/region";
 const ZONE = /^([a-z]{2,}(?:-[a-z]+)+-\d)([a-z])$/;
-/** No region of AWS has more zones than from a to f. */
-const ZONE_LETTER = /^[a-f]$/;
-/** The letters of zones that count in every region. */
-const USUAL_LETTERS = "abc";
+/** The letters of further zones. A plan knows the zones a to c of every region, and no region has more than a to f. */
+const FURTHER_LETTER = /^[d-f]$/;
 /** Regions of AWS with further zones, and their letters. */
 const MORE_LETTERS: ReadonlyMap<string, string> = new Map([
   ["us-east-1", "def"],
@@ -46,24 +44,25 @@ export function regionOf(manifests: Manifests): string | undefined {
 }
 
 /**
- * The zones of the region that the input names as places for nodes, pods or volumes, and that exist. Sorted. A zone
- * exists if a node, a volume or a subnet is in it, or if AWS has it. Another name may be a slip.
+ * The zones d to f of the region that the input names as places for nodes, pods or volumes, and that exist. Sorted. A
+ * zone exists if a node, a volume or a subnet is in it, or if AWS has it. Another name may be a slip.
  */
-export function zonesIn(manifests: Manifests, region: string): readonly string[] {
+export function moreZonesIn(manifests: Manifests, region: string): readonly string[] {
   const places = placesIn(existing(manifests), region);
-  const usual = USUAL_LETTERS + (MORE_LETTERS.get(region) ?? "");
+  const known = MORE_LETTERS.get(region) ?? "";
   for (const zone of placesIn(said(manifests), region))
-    if (usual.includes(zone.slice(region.length))) places.add(zone);
+    if (known.includes(zone.slice(region.length))) places.add(zone);
   return [...places].sort();
 }
 
+/** The zones d to f of the region among these values. */
 function placesIn(all: Iterable<Said>, region: string): Set<string> {
   const zones = new Set<string>();
   for (const { key, operator = "In", values = [] } of all) {
     if (operator !== "In" || !ZONE_KEY.test(key)) continue;
     for (const value of values) {
       const [, ofRegion, letter = ""] = ZONE.exec(value) ?? [];
-      if (ofRegion === region && ZONE_LETTER.test(letter)) zones.add(value);
+      if (ofRegion === region && FURTHER_LETTER.test(letter)) zones.add(value);
     }
   }
   return zones;

@@ -3,10 +3,12 @@
  * a value is valid, so nothing refuses it, but no node can have it.
  */
 import type { Pod } from "../../apis/core/pod.ts";
+import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { meantName } from "../../base/slips.ts";
 import { within } from "../../base/within.ts";
 import type { PoolInput } from "../../core/provisioning/scheduling-input.ts";
+import { requiredAlternatives } from "../../core/scheduling/pod-requirements.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 
 type Known = ReadonlyMap<string, ReadonlySet<string>>;
@@ -62,22 +64,15 @@ function knownValues(pools: readonly PoolInput[], nodes: readonly NodeView[]): K
 }
 
 function askedByPool({ pool: { id, requirements } }: PoolInput): readonly Asked[] {
-  return requirements.flatMap(({ key, operator, values = [] }) =>
-    operator === "In" ? values.map((value) => ({ by: id, key, value })) : [],
-  );
+  return askedBy(id, requirements);
 }
 
 function askedByPod(pod: Pod): readonly Asked[] {
-  const { nodeSelector = {}, affinity } = pod.spec;
-  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  const terms = (required?.nodeSelectorTerms ?? []).flatMap(
-    ({ matchExpressions = [] }) => matchExpressions,
+  return requiredAlternatives(pod.spec).flatMap((one) => askedBy(keyOf(pod), one.specs()));
+}
+
+function askedBy(by: string, specs: readonly RequirementSpec[]): readonly Asked[] {
+  return specs.flatMap(({ key, operator, values = [] }) =>
+    operator === "In" ? values.map((value) => ({ by, key, value })) : [],
   );
-  const by = keyOf(pod);
-  return [
-    ...Object.entries(nodeSelector).map(([key, value]) => ({ by, key, value })),
-    ...terms.flatMap(({ key, operator, values = [] }) =>
-      operator === "In" ? values.map((value) => ({ by, key, value })) : [],
-    ),
-  ];
 }

@@ -167,6 +167,7 @@ export class Placements {
    * here.
    */
   joined(target: string, pods: readonly Pod[]): void {
+    if (this.#byTarget.size === 0 && this.#seated.size === 0) return;
     for (const pod of pods) {
       if (this.#seated.delete(pod.metadata.uid ?? "")) continue;
       const seat = this.#vacantAt(plannedAs(pod) ?? "", [target]);

@@ -112,12 +112,10 @@ export class WhatIf {
     moving: readonly Pod[],
     terms: Terms = {},
   ): Steps<Without> {
-    const { answer, queued } = yield* this.#asked({ nodeNames, moving, terms });
+    const question = { nodeNames, moving, terms };
+    const { answer, queued } = yield* this.#asked(question);
     if (answer.gaveUp || !areFewDomainsTaken(queued, answer)) return answer;
-    const { answer: other } = yield* this.#asked({
-      ...{ nodeNames, moving, terms },
-      isEarly: hasFewDomains,
-    });
+    const { answer: other } = yield* this.#asked({ ...question, isEarly: hasFewDomains });
     const isBetter = !other.gaveUp && other.unschedulable.length < answer.unschedulable.length;
     return isBetter && !placesHigherPriorities(answer, other) ? other : answer;
   }

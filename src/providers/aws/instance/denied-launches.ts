@@ -68,8 +68,10 @@ export class DeniedLaunches {
     input: CreateFleetInput,
     uids: readonly string[],
   ): Promise<readonly FleetInstance[]> {
+    const recent = this.#recent();
+    if (recent.length === 0) return [];
     const fleet = fleetOf(input);
-    const calls = this.#recent().filter((one) => one.fleet === fleet);
+    const calls = recent.filter((one) => one.fleet === fleet);
     return this.#take(calls.map(({ token }) => token).slice(-MOST_TOKENS), uids, []);
   }
 
