@@ -140,12 +140,18 @@ texts. Last on 2026-11-29; that day the registry answered 405.
 | package | looked up | verdict |
 |---|---|---|
 | \`js-yaml\` 5.5.0 | CVE-2026-53550, CVE-2026-59869, CVE-2026-84375: merge keys in quadratic time | Tried on our reader: each is refused within 0.15 s of CPU time |
-| \`undici\` 7.30.2 | CVE-2026-1525 to 1528, 2229, 2581 (before 7.24.0), CVE-2026-12151 (before 7.28.0) | newer than the fixes |
+| \`js-yaml\` 5.5.0 | GHSA-5p4m-2wfm-xmqj, GHSA-2883-xcg3-v3hh: \`!!omap\` in quadratic time (4.x) | Tried on our reader: 60,000 entries take 0.6 s of CPU time, in linear time |
+| \`undici\` 7.30.2 | CVE-2026-1525 to 1528, 2229, 2581 (before 7.24.0), CVE-2026-12151, 9679, 9697, 11525, 6733 (before 7.28.0) | newer than the fixes |
 | \`smol-toml\` 1.9.1 | CVE-2026-85730: endless loop at a comment (before 1.7.1) | newer than the fix; tried on our reader |
 | \`yaml\` 2.9.1 | CVE-2026-33532: stack overflow (before 2.8.3) | newer than the fix; only tests use it |
 | \`fast-xml-parser\` | CVE-2026-25896, CVE-2026-73569 and others | not installed: the AWS SDK brings it no more |
 | \`vite\` 8.3.8, \`esbuild\` 0.28.2, \`vitest\` 4.1.11 | CVE-2026-39363, 39365 (vite before 8.0.5), GHSA-g7r4-m6w7-qqqr, CVE-2026-47429 | faults of servers for development, which no script starts |
-| others | not looked up one by one | open |
+| \`@opentelemetry/core\` 2.12.1 | GHSA-8988-4f7v-96qf: baggage without limit (before 2.8.0); CVE-2026-44902: exporter for Prometheus | newer than the fix, and no baggage is read; that exporter is not installed |
+| \`@smithy/*\` | GHSA-6475-r3vj-m8vf: value of the region (\`@smithy/config-resolver\` before 4.4.0) | not installed; the SDK's region comes from a setting or from the instance |
+| \`pino\` 10.4.0 | CVE-2025-57319: \`fast-redact\` | withdrawn; not installed |
+| \`protobufjs\` | CVE-2026-44289: recursion without limit | not installed; \`@bufbuild/protobuf\` is another program, and no advisory of it was found |
+| \`node-forge\`, \`bn.js\` | several | not installed: \`selfsigned\` 5 signs with WebCrypto |
+| \`pkijs\`, \`asn1js\`, \`@peculiar/*\`, \`@noble/hashes\`, \`prom-client\`, \`re2js\`, \`@marcbachmann/cel-js\`, \`commander\`, \`bowser\`, \`tsyringe\` | searched by name | no advisory found |
 
 ## Direct
 
