@@ -4,10 +4,14 @@
  */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
+/** Bytes of a varint that is decoded without a bigint. */
+const SHORT_VARINT = 7;
+
 /** A cursor over the fields of a protobuf message. It reads without copying, and throws on a truncated message. */
 export class Fields {
   readonly bytes: Buffer;
-  readonly end: number;
+  /** Position after the last field. */
+  end: number;
   /** Position of the next field. */
   at: number;
   /** Number of the current field, which `next` reached. */
@@ -58,13 +62,26 @@ export class Fields {
 
   /** Value of a varint as a signed number. It is not exact beyond 2^53. */
   value(): number {
-    this.#reader.pos = this.from;
+    const { bytes, from, to } = this;
+    // `reader.int64()` creates a bigint, and each pod has several times. Seven bytes hold 49 bits without a sign.
+    if (to - from <= SHORT_VARINT) {
+      let value = 0;
+      for (let at = to - 1; at >= from; at--) value = value * 128 + ((bytes[at] as number) & 127);
+      return value;
+    }
+    this.#reader.pos = from;
     return Number(this.#reader.int64());
   }
 
   /** The message that this field contains. */
   inner(): Fields {
     return this.part(this.from, this.to);
+  }
+
+  /** Moves this cursor to the message that the current field of `outer`, on the same buffer, contains. */
+  enter(outer: Fields): void {
+    this.at = outer.from;
+    this.end = outer.to;
   }
 
   /** A cursor over the message in these bytes of the same buffer. */

@@ -10,6 +10,7 @@ import type { ListPage, ReadFrame, ReadPage, WatchEventType } from "../client/cl
 import { unwrap } from "./envelope.ts";
 import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";
+import { Key, type KeyCopy } from "./part-key.ts";
 
 /** The most different parts of one sort that are remembered. If there are more, all are dropped. */
 const PARTS_LIMIT = 4_096;
@@ -109,18 +110,21 @@ function createPodReader(project: (pod: Pod) => Pod): (message: Fields, isGone: 
       projected ??= project(readWhole(message.part(at, end)));
       return projected;
     };
-    const head = {
+    const own = readMetadata(metadata, { shared: metadataParts, annotations }, whole);
+    if (isGone)
+      return Object.freeze({ apiVersion: "v1", kind: "Pod", metadata: own, spec: NO_SPEC });
+    const ownSpec = readSpec(spec, specs, whole);
+    // Two object literals, because object spread is several times slower.
+    if (status === undefined)
+      return Object.freeze({ apiVersion: "v1", kind: "Pod", metadata: own, spec: ownSpec });
+    const ownStatus = readStatus(status, statuses, whole);
+    return Object.freeze({
       apiVersion: "v1",
       kind: "Pod",
-      metadata: readMetadata(metadata, metadataParts, annotations, whole),
-    };
-    if (isGone) return Object.freeze({ ...head, spec: NO_SPEC });
-    const ownStatus = status === undefined ? undefined : readStatus(status, statuses, whole);
-    return Object.freeze({
-      ...head,
-      spec: readSpec(spec, specs, whole),
-      ...(ownStatus === undefined ? {} : { status: ownStatus }),
-    }) as Pod;
+      metadata: own,
+      spec: ownSpec,
+      status: ownStatus,
+    });
   };
 }
 
@@ -136,36 +140,47 @@ function readWhole(message: Fields): Pod {
   return { apiVersion: "v1", kind: "Pod", metadata, spec: common, status } as unknown as Pod;
 }
 
+/** A decoded part, and the key by which it was found. */
+interface Part<T> {
+  readonly value: T;
+  readonly key: KeyCopy;
+}
+
 /** Decoded parts of one sort, by their bytes. */
 class Parts<T> {
-  readonly #known = new Map<string, T>();
+  /** Two parts with the same hash replace each other. */
+  readonly #known = new Map<number, Part<T>>();
   readonly #limit: number;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  of(key: string, read: () => T): T {
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+  of(key: Key, read: () => T): T {
+    const hash = key.hash();
+    const known = this.#known.get(hash);
+    if (known !== undefined && key.equals(known.key)) return known.value;
     if (this.#known.size >= this.#limit) this.#known.clear();
-    const part = read();
-    this.#known.set(key, part);
-    return part;
+    const part = { value: read(), key: key.copy() };
+    this.#known.set(hash, part);
+    return part.value;
   }
 }
 
 type Metadata = Record<string, unknown>;
 
+/** Keys of the pod that is being read. They are used again for each pod. */
+const KEY = new Key();
+const ANNOTATIONS_KEY = new Key();
+
 function readMetadata(
   fields: Fields | undefined,
-  parts: Parts<Metadata>,
-  annotations: Parts<Metadata>,
+  parts: { readonly shared: Parts<Metadata>; readonly annotations: Parts<Metadata> },
   whole: () => Pod,
 ): Pod["metadata"] {
   const own: Metadata = {};
-  const key = new Key();
-  const annotated = new Key();
+  KEY.begin(fields);
+  ANNOTATIONS_KEY.begin(fields);
   while (fields?.next() === true) {
     const { number } = fields;
     if (number === 1) own["name"] = fields.text();
@@ -175,15 +190,17 @@ function readMetadata(
     else if (number === 8) setUnless(own, "creationTimestamp", readTime(fields.inner()), undefined);
     else if (number === 9) setUnless(own, "deletionTimestamp", readTime(fields.inner()), undefined);
     else if (number === 10) own["deletionGracePeriodSeconds"] = fields.value();
-    else if (number === ANNOTATIONS) annotated.add(fields, fields.begin);
-    else if (number !== MANAGED_FIELDS) key.add(fields, fields.begin);
+    else if (number === ANNOTATIONS) ANNOTATIONS_KEY.add(fields);
+    else if (number !== MANAGED_FIELDS) KEY.add(fields);
   }
-  const shared = parts.of(key.text(), () => sharedOf(whole().metadata));
+  const shared = parts.shared.of(KEY, () => sharedOf(whole().metadata));
   // Copying fields in a loop is many times faster than object spread.
   for (const name in shared) own[name] = shared[name];
-  const noted = annotated.text();
-  if (noted !== "")
-    own["annotations"] = annotations.of(noted, () => whole().metadata.annotations as Metadata);
+  if (!ANNOTATIONS_KEY.isEmpty)
+    own["annotations"] = parts.annotations.of(
+      ANNOTATIONS_KEY,
+      () => whole().metadata.annotations as Metadata,
+    );
   return Object.freeze(own) as unknown as Pod["metadata"];
 }
 
@@ -202,25 +219,35 @@ function sharedOf(metadata: Pod["metadata"]): Metadata {
 
 function readSpec(fields: Fields | undefined, specs: Parts<PodSpec>, whole: () => Pod): PodSpec {
   let nodeName: string | undefined;
-  const volumes: Volume[] = [];
-  const key = new Key();
+  let volumes: Volume[] | undefined;
+  KEY.begin(fields);
   while (fields?.next() === true) {
     if (fields.number === 10) {
       nodeName = fields.text() || undefined;
     } else if (fields.number === 1) {
       // Volumes without a claim do not affect scheduling, and names of token volumes differ between pods. They are left
       // out.
-      if (isClaim(fields.inner())) volumes.push(readMessage("Volume", fields.inner()) as never);
-    } else if (fields.number === 2 || fields.number === 20) key.addSome(fields, isReadOfContainer);
-    else key.add(fields, fields.begin);
+      if (isClaim(fields.inner())) {
+        volumes ??= [];
+        volumes.push(readMessage("Volume", fields.inner()) as never);
+      }
+    } else if (fields.number === 2 || fields.number === 20) KEY.addSome(fields, isReadOfContainer);
+    else KEY.add(fields);
   }
-  const shared = specs.of(key.text(), () => whole().spec);
-  if (nodeName === undefined && volumes.length === 0) return shared;
-  return Object.freeze({
-    ...shared,
-    ...(nodeName === undefined ? {} : { nodeName }),
-    ...(volumes.length === 0 ? {} : { volumes: deepFreeze(volumes) }),
-  });
+  const shared = specs.of(KEY, () => whole().spec);
+  if (nodeName === undefined && volumes === undefined) return shared;
+  const own = copyOf(shared);
+  if (nodeName !== undefined) own["nodeName"] = nodeName;
+  if (volumes !== undefined) own["volumes"] = deepFreeze(volumes);
+  return Object.freeze(own) as unknown as PodSpec;
+}
+
+/** A copy in a loop, because object spread of frozen objects is many times slower. */
+function copyOf(object: object): Record<string, unknown> {
+  const from = object as Record<string, unknown>;
+  const copy: Record<string, unknown> = {};
+  for (const name in from) copy[name] = from[name];
+  return copy;
 }
 
 /** Whether the field of a container is read: name, ports, resources, restartPolicy. */
@@ -239,19 +266,22 @@ function isClaim(volume: Fields): boolean {
 
 function readStatus(fields: Fields, statuses: Parts<PodStatus>, whole: () => Pod): PodStatus {
   let startTime: string | undefined;
-  const key = new Key();
+  KEY.begin(fields);
   while (fields.next()) {
     const { number } = fields;
     if (number === 7) startTime = readTime(fields.inner());
-    else if (number === 2) key.addSome(fields, isReadOfCondition);
-    else if (number === 8 || number === 10) key.addSome(fields, isReadOfContainerStatus);
-    else if (number === 1 || number === 4 || number === 11) key.add(fields, fields.begin);
+    else if (number === 2) KEY.addSome(fields, isReadOfCondition);
+    else if (number === 8 || number === 10) KEY.addSome(fields, isReadOfContainerStatus);
+    else if (number === 1 || number === 4 || number === 11) KEY.add(fields);
   }
-  const shared = statuses.of(key.text(), () => {
+  const shared = statuses.of(KEY, () => {
     const { startTime: _, ...common } = whole().status ?? {};
     return Object.freeze(common);
   });
-  return startTime === undefined ? shared : Object.freeze({ ...shared, startTime });
+  if (startTime === undefined) return shared;
+  const own = copyOf(shared);
+  own["startTime"] = startTime;
+  return Object.freeze(own) as PodStatus;
 }
 
 /** Whether the field of a condition is read: all except its times. */
@@ -262,46 +292,4 @@ function isReadOfCondition(number: number): boolean {
 /** Whether the field of a container's status is read: name, ready and the resources during a resize. */
 function isReadOfContainerStatus(number: number): boolean {
   return number === 1 || number === 4 || number === 10 || number === 11;
-}
-
-/** The bytes of the read fields as text, used as key of a map. Adjacent fields are added together. */
-class Key {
-  #text = "";
-  #bytes: Buffer | undefined;
-  #from = 0;
-  #to = 0;
-
-  /** Adds the current field of `fields`, starting at `from`. */
-  add({ bytes, to }: Fields, from: number): void {
-    if (from !== this.#to || this.#bytes !== bytes) {
-      this.#flush();
-      this.#bytes = bytes;
-      this.#from = from;
-    }
-    this.#to = to;
-  }
-
-  /** Adds the wanted fields of the current message. */
-  addSome(fields: Fields, isWanted: (number: number) => boolean): void {
-    this.#flush();
-    // The field's number and the length of the wanted parts are in the key, so that two different messages never have
-    // equal keys.
-    const before = this.#text.length;
-    const inner = fields.inner();
-    while (inner.next()) if (isWanted(inner.number)) this.add(inner, inner.begin);
-    this.#flush();
-    this.#text += `\n${fields.number}:${this.#text.length - before};`;
-  }
-
-  text(): string {
-    this.#flush();
-    return this.#text;
-  }
-
-  #flush(): void {
-    if (this.#bytes !== undefined && this.#to > this.#from)
-      this.#text += this.#bytes.toString("latin1", this.#from, this.#to);
-    this.#from = 0;
-    this.#to = 0;
-  }
 }
