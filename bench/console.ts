@@ -37,6 +37,8 @@ interface Chromium {
 
 interface Sample {
   readonly heldMs: number;
+  /** Processor time of the main thread within the longest block. */
+  readonly heldCpuMs: number;
   readonly cpuMs: number;
   readonly rss: number;
 }
@@ -169,20 +171,21 @@ async function during(page: Page, { probe, lastsMs }: Span, what: string): Promi
   const [first, last] = [samples[0], samples.at(-1)];
   if (first === undefined || last === undefined) throw new Error("the probe wrote nothing");
   const share = (last.cpuMs - first.cpuMs) / (1_000 * (samples.length - 1));
-  const held = samples.map(({ heldMs }) => heldMs).sort((a, b) => b - a);
+  const longest = (of: "heldMs" | "heldCpuMs"): string => {
+    const sorted = samples.map((sample) => sample[of]).sort((a, b) => b - a);
+    return `${sorted
+      .slice(0, 3)
+      .map((ms) => ms.toFixed(0))
+      .join(", ")} ms`;
+  };
   const session = await page.context().newCDPSession(page);
   await session.send("HeapProfiler.collectGarbage");
   const { usedSize } = await session.send("Runtime.getHeapUsage");
   const mega = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MB`;
   return [
     [`${what}: share of a core`, `${(100 * share).toFixed(1)} %`],
-    [
-      `${what}: longest holds of the loop`,
-      `${held
-        .slice(0, 3)
-        .map((ms) => ms.toFixed(0))
-        .join(", ")} ms`,
-    ],
+    [`${what}: longest holds of the loop`, longest("heldMs")],
+    [`${what}: processor time within the longest holds`, longest("heldCpuMs")],
     [`${what}: memory of the process, heap of the page`, `${mega(last.rss)}, ${mega(usedSize)}`],
   ];
 }

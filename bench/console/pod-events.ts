@@ -22,7 +22,10 @@ export interface BenchFleet {
   readonly nextVersion: () => number;
 }
 
-export const POD_EVENTS: Readonly<Record<string, (fleet: BenchFleet) => PodEvents>> = { rollout, moves };
+export const POD_EVENTS: Readonly<Record<string, (fleet: BenchFleet) => PodEvents>> = {
+  rollout,
+  moves,
+};
 
 function moves({ pods, nodes, nextVersion }: BenchFleet): PodEvents {
   let at = 0;

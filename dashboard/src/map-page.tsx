@@ -26,8 +26,19 @@ function moveText([node, pods]: readonly [string, number]): string {
   return `${who} ${node === "" ? "a new node" : shortName(node)}`;
 }
 
-function columnsOf(isMoving: boolean): readonly Column<MapRow>[] {
-  return isMoving ? [...NODE_COLUMNS.slice(0, 2), MOVES, ...NODE_COLUMNS.slice(2)] : NODE_COLUMNS;
+/** The column for the room of CapacityBuffers. It is shown only if some node keeps room. */
+const ROOM: Column<MapRow> = {
+  title: "Room kept",
+  isNumber: true,
+  isMinor: true,
+  cell: ({ room }) => (room === undefined ? "" : counted(room, "pod")),
+};
+
+function columnsOf(rows: ReadonlyMap<string, MapRow>): readonly Column<MapRow>[] {
+  const all = [...rows.values()];
+  const moves = all.some(({ to }) => to !== undefined) ? [MOVES] : [];
+  const room = all.some((row) => row.room !== undefined) ? [ROOM] : [];
+  return [...NODE_COLUMNS.slice(0, 2), ...moves, ...NODE_COLUMNS.slice(2), ...room];
 }
 
 const PARTS = { pool: "NodePool", capacity: "capacity type", zone: "zone", type: "type" } as const;
@@ -51,7 +62,7 @@ export function MapPage() {
   const [marked, setMarked] = useState<string | undefined>();
   const words = isGrouped ? "" : filter;
   const listed = useMemo(() => inOrder(rows, words), [rows, words]);
-  const isMoving = [...rows.values()].some(({ to }) => to !== undefined);
+  const columns = useMemo(() => columnsOf(rows), [rows]);
   const isOurs = [...rows.values()].some(({ state }) => state !== "unmanaged");
   return (
     <div class="map-page">
@@ -70,7 +81,7 @@ export function MapPage() {
         <Grid
           label={isGrouped ? "Groups of nodes" : "Nodes"}
           rows={listed}
-          columns={isGrouped ? GROUP_COLUMNS : columnsOf(isMoving)}
+          columns={isGrouped ? GROUP_COLUMNS : columns}
           isHidden={!asTable}
           onMark={setMarked}
           onOpen={(name, row) => go({ about: aboutRow(name, row) })}
@@ -187,6 +198,9 @@ function Legend() {
       <span>◐ comes up</span>
       <span>▲ chosen to go</span>
       <span>▬ leaves</span>
+      {[...rows.values()].some(({ room }) => room !== undefined) && (
+        <span>▫ room kept for a CapacityBuffer</span>
+      )}
       <MovesDrawn rows={rows} />
       <span class="muted">{all}</span>
     </div>

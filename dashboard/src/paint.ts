@@ -227,15 +227,21 @@ function card(
   const isGroup = row.nodes !== undefined;
   line(isGroup ? counted(row.nodes ?? 0, "node") : shortName(name), 12, "600");
   line((isGroup ? [row.type, row.zone] : [row.type]).filter(Boolean).join(" "), 27, "400");
-  line(`${perHour(row.price)} · ${counted(row.pods, "pod")}`, 42, "400");
+  const room = row.room === undefined ? "" : ` + ${row.room}`;
+  line(`${perHour(row.price)} · ${counted(row.pods, "pod")}${room}`, 42, "400");
 }
 
 function podMarks(context: CanvasRenderingContext2D, { row, x, y, size }: Tile, colours: Palette) {
   const across = Math.floor((size - 4) / 5);
   const most = across * Math.floor((size - 4) / 5);
-  context.fillStyle = colours.text;
-  for (let at = 0; at < Math.min(row.pods, most); at++)
-    context.fillRect(x + 3 + (at % across) * 5, y + 3 + Math.floor(at / across) * 5, 3, 3);
+  context.fillStyle = context.strokeStyle = colours.text;
+  context.lineWidth = 1;
+  for (let at = 0; at < Math.min(row.pods + (row.room ?? 0), most); at++) {
+    const [left, top] = [x + 3 + (at % across) * 5, y + 3 + Math.floor(at / across) * 5];
+    // The room that a CapacityBuffer keeps is empty.
+    if (at < row.pods) context.fillRect(left, top, 3, 3);
+    else context.strokeRect(left + 0.5, top + 0.5, 2, 2);
+  }
 }
 
 /** The state of a tile. For a group: the most frequent state among its nodes that are not just running. */

@@ -41,7 +41,8 @@ function accentsOf(before: Rows, after: Rows) {
       [...rows].flatMap(([name, row]): readonly [string, Accent][] => {
         const other = others.get(name);
         if (other === undefined) return [[name, alone]];
-        return other.pods === row.pods ? [] : [[name, "changes"]];
+        const isSame = other.pods === row.pods && other.room === row.room;
+        return isSame ? [] : [[name, "changes"]];
       }),
     );
   return { before: marks(before, after, "goes"), after: marks(after, before, "comes") };

@@ -40,6 +40,13 @@ export interface Step {
   readonly priceMicroUsdPerHour: number;
 }
 
+/** A CapacityBuffer: how many pods it asks room for, and how many of them have room on a node. */
+export interface BufferRoom {
+  readonly buffer: string;
+  readonly pods: number;
+  readonly placed: number;
+}
+
 /** The part of the answer that the page shows. All fields: docs/reference/simulate.md. */
 export interface Simulated {
   readonly says: string;
@@ -51,6 +58,8 @@ export interface Simulated {
   readonly podsMoved: number;
   readonly savesMicroUsdPerHour: number;
   readonly unplaced: readonly { readonly pod: string; readonly reason: string }[];
+  readonly headroom?: readonly BufferRoom[];
+  readonly headroomBefore?: readonly BufferRoom[];
   readonly against: readonly { readonly node: string; readonly says: string }[];
   readonly ended?: string;
   readonly next: readonly { readonly says: string }[];

@@ -6,7 +6,7 @@ import { type Column, Grid } from "./grid.tsx";
 import { PairOfMaps } from "./pair-of-maps.tsx";
 import { Empty } from "./pieces.tsx";
 import { go } from "./place.ts";
-import { answered, type Simulated } from "./supposition.ts";
+import { answered, type BufferRoom, type Simulated } from "./supposition.ts";
 import { WhatIfForm } from "./what-if-form.tsx";
 import type { MapRow } from "./wire.ts";
 
@@ -64,12 +64,20 @@ function Answer({ answer }: { answer: Simulated }) {
           value={`${before.pendingPods} → ${after.pendingPods}`}
           isBad={after.pendingPods > before.pendingPods}
         />
+        {answer.headroom !== undefined && (
+          <Figure
+            name="Room of CapacityBuffers"
+            value={`${placedIn(answer.headroomBefore)} → ${counted(placedIn(answer.headroom), "pod")}`}
+            isBad={placedIn(answer.headroom) < placedIn(answer.headroomBefore)}
+          />
+        )}
       </div>
       <PairOfMaps before={was} after={is} />
       <p class="legend">
         <span>✕ goes</span>
         <span>+ is launched</span>
         <span>thick border: has other pods</span>
+        {answer.headroom !== undefined && <span>▫ room kept for a CapacityBuffer</span>}
       </p>
       <Changes before={was} after={is} />
       <Sentences title="Commands" lines={commandsOf(answer)} none="No command: nothing moves." />
@@ -82,11 +90,25 @@ function Answer({ answer }: { answer: Simulated }) {
         title={`${counted(unplaced.length, "pod")} without a place`}
         lines={unplaced.map((one) => `${one.pod}: ${one.reason}`)}
       />
+      <Sentences title="CapacityBuffers" lines={roomLines(answer)} />
       <Sentences title="Next" lines={next.map((one) => one.says)} />
       <Sentences title="What was assumed" lines={notes} />
       <h3>The same in a terminal</h3>
       <Copied label="Copy as command line" text={commandLine} />
     </>
+  );
+}
+
+function placedIn(rooms: readonly BufferRoom[] = []): number {
+  return rooms.reduce((sum, { placed }) => sum + placed, 0);
+}
+
+/** A line for each buffer: how many of its pods have room on nodes, before and after. */
+function roomLines({ headroom = [], headroomBefore = [] }: Simulated): readonly string[] {
+  const before = new Map(headroomBefore.map((one) => [one.buffer, one.placed]));
+  return headroom.map(
+    ({ buffer, pods, placed }) =>
+      `${buffer}: room for ${before.get(buffer) ?? 0} → ${placed} of ${counted(pods, "pod")}`,
   );
 }
 
@@ -190,7 +212,8 @@ function changesOf(
   const others = [...after].flatMap(([name, row]): [string, Change][] => {
     const was = before.get(name);
     if (was === undefined) return [[name, { what: "is launched", row, was }]];
-    return was.pods === row.pods ? [] : [[name, { what: "has other pods", row, was }]];
+    const isSame = was.pods === row.pods && was.room === row.room;
+    return isSame ? [] : [[name, { what: "has other pods", row, was }]];
   });
   return [...gone, ...others];
 }

@@ -52,6 +52,7 @@ class FakeSource implements ConsoleSource {
       ...(this.loading === undefined ? {} : { loading: this.loading }),
       fleet: async () => fleet,
       moves: async () => new Map(),
+      room: async () => new Map(),
       pools: async () => {
         this.poolsAsked += 1;
         return [];

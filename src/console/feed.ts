@@ -231,8 +231,9 @@ export class Feed {
   async #viewOf(name: ConsoleViewName, scene: ConsoleScene): Promise<() => View> {
     switch (name) {
       case "map": {
-        const [fleet, moves] = [await scene.fleet(), await scene.moves()];
-        const view = await this.#run(mapViewInSteps(fleet, moves));
+        const fleet = await scene.fleet();
+        const beside = { moves: await scene.moves(), room: await scene.room() };
+        const view = await this.#run(mapViewInSteps(fleet, beside));
         const { loading } = scene;
         return () => (loading === undefined ? view : { ...view, head: { ...view.head, loading } });
       }

@@ -45,6 +45,8 @@ export interface ConsoleScene {
   fleet(): Promise<Fleet>;
   /** Where the pods of nodes that are being removed go. */
   moves(): Promise<MovesUnderWay>;
+  /** Number of pods of CapacityBuffers for which a node keeps room, by node name. */
+  room(): Promise<ReadonlyMap<string, number>>;
   pools(): Promise<readonly ConsolePool[]>;
   /** What the disruption loop would do next. */
   next(): Promise<readonly CommandAnswer[]>;

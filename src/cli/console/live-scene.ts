@@ -21,6 +21,7 @@ import type { CommandAnswer } from "../../core/answers/command-answer.ts";
 import { costsInSteps } from "../../core/answers/costs.ts";
 import { remedies } from "../../core/answers/fixes/remedy.ts";
 import { type Fleet, fleetInSteps } from "../../core/answers/fleet.ts";
+import { roomCounts, roomsIn } from "../../core/answers/kept-room.ts";
 import { leastPriceOf } from "../../core/answers/least-price.ts";
 import {
   movesUnderWay,
@@ -167,6 +168,7 @@ function earlyScene(
     loading: ["pods"],
     fleet,
     moves: async () => new Map(),
+    room: async () => new Map(),
     pools: async () => (await whole()).pools(),
     next: async () => (await whole()).next(),
     costs: async () => (await whole()).costs(),
@@ -231,6 +233,7 @@ function sceneOf(
       long.nodes = picture.nodes;
       return movesUnderWay(picture.nodes, await plan(), long.leaving);
     }),
+    room: once(async () => roomCounts(roomsIn((await plan()).existing))),
     costs: once(async () => {
       const known = await fleet();
       return long.costs.do((run) => run(costsOf(read, known)));

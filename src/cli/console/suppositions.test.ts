@@ -62,8 +62,13 @@ it("keeps an empty node for a CapacityBuffer, and removes it without one", async
   const kept = await consolidated(...objects, BUFFER);
   expect(kept.after.nodes).toBe(1);
   expect(kept.headroom).toEqual([{ buffer: "shop/spare", pods: 3, placed: 3 }]);
+  expect(kept.headroomBefore).toEqual([{ buffer: "shop/spare", pods: 3, placed: 3 }]);
+  expect(Object.values(kept.nodesBefore).map(({ room }) => room)).toEqual([3]);
+  expect(kept.nodesAfter).toEqual({ set: {}, del: [] });
   expect(kept.notes.filter((note) => note.includes("CapacityBuffer"))).toEqual([]);
   const free = await consolidated(...objects);
   expect(free.after.nodes).toBe(0);
   expect(free.headroom).toBeUndefined();
+  expect(free.headroomBefore).toBeUndefined();
+  expect(Object.values(free.nodesBefore).map(({ room }) => room)).toEqual([undefined]);
 });

@@ -12,6 +12,7 @@ import type { Editable, Supposition } from "../../console/source.ts";
 import { mapViewInSteps } from "../../console/views/map.ts";
 import type { MapRow } from "../../console/views/map-row.ts";
 import { fleetInSteps } from "../../core/answers/fleet.ts";
+import { type BufferRoom, bufferRoom, roomCounts, roomsOf } from "../../core/answers/kept-room.ts";
 import type { Model } from "../../core/answers/model.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
 import type { ReadPicture } from "../answers/read-picture.ts";
@@ -30,6 +31,8 @@ const HORIZON_MS = 24 * 3_600_000;
 export interface SupposedAnswer extends Simulated {
   readonly notes: readonly string[];
   readonly commandLine: string;
+  /** The room that CapacityBuffers have before the change. Absent: there are none. */
+  readonly headroomBefore?: readonly BufferRoom[];
   /** Rows of the map before the change, by node name. */
   readonly nodesBefore: Readonly<Record<string, MapRow>>;
   /** Rows of the map that are new or changed, and names of removed nodes. */
@@ -63,8 +66,10 @@ export async function supposed(
   const { answer, after } = await run(simulationInSteps(today, start, supposal, changed.settings));
   const rows = await run(rowsOf(today));
   const nodesAfter = await run(difference(rows, await run(rowsOf(after))));
+  const headroom = bufferRoom(today.picture);
   return {
     ...answer,
+    ...(headroom.length === 0 ? {} : { headroomBefore: headroom }),
     notes: [...changed.notes, ...leftOut(start, answer)],
     commandLine: commandLine(asked),
     nodesBefore: Object.fromEntries(rows),
@@ -144,7 +149,9 @@ const NO_PLAN = { existing: [], newClaims: [], unschedulable: [], excludedByLimi
 function* rowsOf(model: Model): Steps<ReadonlyMap<string, MapRow>> {
   const fleet = yield* fleetInSteps(model, NO_PLAN);
   yield;
-  return (yield* mapViewInSteps(fleet)).rows;
+  const room = roomCounts(roomsOf(model.picture));
+  yield;
+  return (yield* mapViewInSteps(fleet, { room })).rows;
 }
 
 function* difference(

@@ -18,6 +18,8 @@ export interface MapRow {
   readonly cpu: RequestedOf;
   readonly memory: RequestedOf;
   readonly pods: number;
+  /** Number of pods of CapacityBuffers for which the node keeps room. Absent: none. */
+  readonly room?: number;
   readonly held?: string;
   readonly drifted?: true;
   /** Only for a group: its number of nodes, and the number of nodes in each state, the most frequent state first. */

@@ -34,14 +34,21 @@ const MOST_NODES = 20_000;
 const NODES_PER_STEP = 1_024;
 
 /** Makes the view like {@link mapViewInSteps}, in one step. Exported for tests. */
-export function mapView(fleet: Fleet, moves?: MovesUnderWay): View<MapHead, MapRow> {
-  return atOnce(mapViewInSteps(fleet, moves));
+export function mapView(fleet: Fleet, beside?: BesideFleet): View<MapHead, MapRow> {
+  return atOnce(mapViewInSteps(fleet, beside));
+}
+
+/** What the rows say beside the fleet, by node name. */
+export interface BesideFleet {
+  readonly moves?: MovesUnderWay;
+  /** Number of pods of CapacityBuffers for which the node keeps room. */
+  readonly room?: ReadonlyMap<string, number>;
 }
 
 /** One row for each node, sorted by name; if there are very many nodes, one row for each group. */
 export function* mapViewInSteps(
   { nodes, totals }: Fleet,
-  moves: MovesUnderWay = new Map(),
+  beside: BesideFleet = {},
   mostNodes = MOST_NODES,
 ): Steps<View<MapHead, MapRow>> {
   const groups = nodes.length > mostNodes ? yield* groupsInSteps(nodes) : undefined;
@@ -49,7 +56,7 @@ export function* mapViewInSteps(
   let moving = 0;
   yield* eachInSteps(nodes, NODES_PER_STEP, (node) => {
     if (node.state !== "running" && node.state !== "unmanaged") moving += 1;
-    if (groups === undefined) rows.set(node.name, movingRow(node, moves));
+    if (groups === undefined) rows.set(node.name, wholeRow(node, beside));
   });
   return {
     head: {
@@ -67,7 +74,15 @@ export function* mapViewInSteps(
   };
 }
 
-function movingRow(node: FleetNode, moves: MovesUnderWay): MapRow {
-  const to = moves.get(node.name);
-  return to === undefined ? mapRow(node) : { ...mapRow(node), to: [...to] };
+/** The row of the node itself stays the same object unless there is something beside it. */
+function wholeRow(node: FleetNode, { moves, room }: BesideFleet): MapRow {
+  const row = mapRow(node);
+  const to = moves?.get(node.name);
+  const kept = room?.get(node.name);
+  if (to === undefined && kept === undefined) return row;
+  return {
+    ...row,
+    ...(kept === undefined ? {} : { room: kept }),
+    ...(to === undefined ? {} : { to: [...to] }),
+  };
 }

@@ -62,9 +62,9 @@ describe("the map of 100,000 nodes", () => {
   });
 
   it("is sent as single nodes up to the limit", () => {
-    const few = atOnce(mapViewInSteps(fleet(100), new Map(), 100));
+    const few = atOnce(mapViewInSteps(fleet(100), {}, 100));
     expect([few.rows.size, few.head.groupedBy]).toEqual([100, undefined]);
-    const many = atOnce(mapViewInSteps(fleet(100), new Map(), 99));
+    const many = atOnce(mapViewInSteps(fleet(100), {}, 99));
     expect(many.rows.size).toBeLessThan(100);
   });
 });

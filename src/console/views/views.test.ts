@@ -56,6 +56,11 @@ describe("the map view", () => {
     const states = ["launching", "draining", "unmanaged", "running"] as const;
     expect(mapView(fleet(states.map((state) => node(state, { state })))).head.moving).toBe(2);
   });
+
+  it("says for how many pods of CapacityBuffers a node keeps room", () => {
+    const { rows } = mapView(fleet([node("a"), node("b")]), { room: new Map([["a", 2]]) });
+    expect([...rows.values()].map(({ room }) => room)).toEqual([2, undefined]);
+  });
 });
 
 describe("the money view", () => {

@@ -41,6 +41,13 @@ export function roomsOf({ scheduling, nodes }: Picture): Rooms {
   );
 }
 
+/** Node name → number of buffers' pods for which the node keeps room. */
+export function roomCounts(rooms: Rooms): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const node of rooms.values()) counts.set(node, (counts.get(node) ?? 0) + 1);
+  return counts;
+}
+
 /** The same picture with this room, and no other, kept for buffers. Returns the picture itself if it has no buffers. */
 export function withRooms(picture: Picture, rooms: Rooms): Picture {
   const buffered = picture.scheduling.pods.filter(isBufferPod);
