@@ -6,6 +6,8 @@
 import { parseBoundedJson } from "../base/bounded-json.ts";
 import { firstLineOf } from "../base/error-text.ts";
 import { isObject } from "../base/json.ts";
+import { jsonInSteps } from "../base/json-in-steps.ts";
+import { inTurns } from "../base/steps.ts";
 import { openEventStream, openLineStream } from "../listen/event-stream.ts";
 import { type Exchange, Refusal } from "../listen/exchange.ts";
 import { decisionLines } from "./decision-lines.ts";
@@ -84,6 +86,7 @@ function refuseOtherSites({ request, method }: Exchange): void {
 
 async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): Promise<void> {
   const { source } = options;
+  const of = { feed, clock: options.clock };
   const route = `${exchange.method} ${exchange.path}`;
   if (route === "POST /api/login") return login(exchange, options);
   if (!exchange.path.startsWith("/api/")) throw new Refusal(404, "not found");
@@ -99,20 +102,20 @@ async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): 
     case "GET /api/decisions":
       return decisions(exchange, options, feed);
     case "GET /api/explain":
-      return ask(exchange, feed, (scene, query) => scene.explain(questionIn(query)));
+      return ask(exchange, of, (scene, query) => scene.explain(questionIn(query)));
     case "GET /api/simulate":
-      return ask(exchange, feed, (scene, query) => scene.simulate(suppositionIn(query)));
+      return ask(exchange, of, (scene, query) => scene.simulate(suppositionIn(query)));
     case "POST /api/simulate": {
       const asked = writtenSupposition(await readJson(exchange, MOST_QUESTION_BYTES));
-      return ask(exchange, feed, (scene) => scene.simulate(asked));
+      return ask(exchange, of, (scene) => scene.simulate(asked));
     }
     case "GET /api/nodes":
-      return ask(exchange, feed, async (scene, query) => scene.nodes(nodesIn(query)));
+      return ask(exchange, of, async (scene, query) => scene.nodes(nodesIn(query)));
     case "GET /api/editable":
-      return ask(exchange, feed, (scene) => scene.editable());
+      return ask(exchange, of, (scene) => scene.editable());
     case "POST /api/pool-problems": {
       const { pools = "" } = stringsIn(await readJson(exchange, MOST_QUESTION_BYTES));
-      return ask(exchange, feed, (scene) => ({ problems: scene.poolProblems(pools) }));
+      return ask(exchange, of, (scene) => ({ problems: scene.poolProblems(pools) }));
     }
     case "POST /api/act":
       return act(exchange, source);
@@ -183,14 +186,18 @@ async function decisions(exchange: Exchange, { clock }: ConsoleOptions, feed: Fe
   });
 }
 
-/** Answers a question about the present scene. */
+/** Milliseconds of writing an answer, after which other work may run. */
+const TURN_MS = 5;
+
+/** Answers a question about the present scene. Large answers are written in turns. */
 async function ask(
   exchange: Exchange,
-  feed: Feed,
+  { feed, clock }: { readonly feed: Feed; readonly clock: FeedClock },
   question: (scene: ConsoleScene, query: URLSearchParams) => unknown,
 ): Promise<void> {
   try {
-    sendJson(exchange, 200, await feed.ask((scene) => question(scene, queryOf(exchange))));
+    const found = await feed.ask((scene) => question(scene, queryOf(exchange)));
+    sendText(exchange, 200, await inTurns(clock, jsonInSteps(found), TURN_MS));
   } catch (error) {
     sendJson(exchange, 404, { problem: firstLineOf(error) });
   }
@@ -266,13 +273,17 @@ function queryOf({ url }: Exchange): URLSearchParams {
   return new URLSearchParams(url.split("?")[1] ?? "");
 }
 
-function sendJson({ response }: Exchange, status: number, value: unknown): void {
+function sendJson(exchange: Exchange, status: number, value: unknown): void {
+  sendText(exchange, status, JSON.stringify(value));
+}
+
+function sendText({ response }: Exchange, status: number, json: string): void {
   response.writeHead(status, {
     ...HEADERS,
     "content-type": "application/json; charset=utf-8",
     "cache-control": "no-store",
   });
-  response.end(JSON.stringify(value));
+  response.end(json);
 }
 
 function sendAsset({ request, response }: Exchange, { contentType, body, gzipped }: Asset): void {
