@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ActsPanel, actsAreOpen } from "./acts.tsx";
 import { DecisionsPage } from "./decisions-page.tsx";
 import { Drawer } from "./drawer.tsx";
-import { clockTime, counted, percent, perHour, plain } from "./format.ts";
+import { clockTime, counted, grouped, percent, perHour, plain } from "./format.ts";
 import { HealthPage } from "./health-page.tsx";
 import { MapPage } from "./map-page.tsx";
 import { MoneyPage } from "./money-page.tsx";
@@ -99,7 +99,7 @@ export function App() {
           >
             {TITLES[page]}
             {page === "waiting" && (views.map.value.head?.waiting ?? 0) > 0 && (
-              <span class="badge">{views.map.value.head?.waiting}</span>
+              <span class="badge">{grouped(views.map.value.head?.waiting ?? 0)}</span>
             )}
           </a>
         ))}
@@ -122,13 +122,16 @@ function Strip() {
   const quiet = silentS.value > 20 ? ` · ${silentS.value} s old` : "";
   return (
     <div class="strip">
-      <span class={isOld ? "state error" : isPast ? "state warn" : "state ok"} role="status">
+      <span
+        class={`state ${isOld ? "error" : isPast || quiet !== "" ? "warn" : "ok"}`}
+        role="status"
+      >
         {isPast && !isOld
           ? `▲ ${clockTime(shownAtMs.value ?? 0)}`
           : isOld
             ? `✕ ${problem.value ?? "no connection, trying again"}`
             : connection.value === "live"
-              ? "● live"
+              ? `${quiet === "" ? "●" : "▲"} live`
               : "◐ opening"}
         {quiet}
       </span>
@@ -142,16 +145,16 @@ function Strip() {
               <span>{counted(head.pods, "pod")}</span>
               <span class={head.waiting > 0 ? "state warn" : ""}>
                 {head.waiting > 0 ? "▲ " : ""}
-                {head.waiting} waiting
+                {grouped(head.waiting)} waiting
               </span>
             </>
           )}
           <span>
             {perHour(head.priceMicroUsdPerHour)}
-            {head.unpriced > 0 ? ` + ${head.unpriced} unknown` : ""}
+            {head.unpriced > 0 ? ` + ${counted(head.unpriced, "node")} without a price` : ""}
           </span>
           {head.loading === undefined && <span>CPU {percent(...head.cpu)} requested</span>}
-          <span>{head.moving} moving</span>
+          <span>{grouped(head.moving)} moving</span>
         </>
       )}
     </div>

@@ -67,8 +67,12 @@ export function DecisionsPage() {
       </div>
       {shown.length === 0 && head !== undefined ? (
         <Empty
-          says="No event."
-          next="Events live one hour in most clusters. Change the filter, or wait."
+          says={rows.size === 0 ? "Karpenter has written no event." : "No event matches."}
+          next={
+            rows.size === 0
+              ? "Its events are shown here as they come. Most clusters keep events for an hour."
+              : `${counted(rows.size, "event")} in all: change the filter, or choose another kind.`
+          }
         />
       ) : (
         <Events rows={shown.slice(0, count)} />
@@ -106,7 +110,10 @@ export function Feed() {
   const rows = merged(newestFirst()).slice(0, 60);
   const isKnown = views.decisions.value.head !== undefined;
   return rows.length === 0 && isKnown ? (
-    <Empty says="Nothing happened yet." next="Events of Karpenter show here." />
+    <Empty
+      says="Karpenter has written no event."
+      next="Its events are shown here as they come. Most clusters keep events for an hour."
+    />
   ) : (
     <Events rows={rows} />
   );

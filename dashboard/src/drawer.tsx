@@ -5,6 +5,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { plain } from "./format.ts";
 import { NodesOfGroup } from "./listed-nodes.tsx";
+import { Loading } from "./pieces.tsx";
 import { go, place } from "./place.ts";
 import { nowMs } from "./store.ts";
 
@@ -50,7 +51,7 @@ export function Drawer() {
       {kind === "group" ? (
         <NodesOfGroup group={rest.join("/")} />
       ) : answer === undefined ? (
-        <p class="skeleton" />
+        <Loading what={`why ${kind} ${plain(rest.join("/"))} is as it is`} />
       ) : (
         <Explained answer={answer} />
       )}

@@ -34,9 +34,10 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(600);
-  const [marked, setMarked] = useState(0);
+  // No row is marked before somebody reaches the table: a marked row looks chosen.
+  const [marked, setMarked] = useState<number | undefined>();
   const rowPx = ROW * unit();
-  const at = Math.min(marked, Math.max(0, rows.length - 1));
+  const at = Math.min(marked ?? 0, Math.max(0, rows.length - 1));
   useEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
@@ -87,6 +88,7 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
       aria-rowcount={rows.length + 1}
       aria-activedescendant={rows.length > 0 ? id(at) : undefined}
       onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+      onFocus={() => setMarked((known) => known ?? 0)}
       onKeyDown={onKeyDown}
     >
       <div class="grid-row grid-head" role="row" aria-rowindex={1}>
@@ -104,7 +106,7 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
           class="grid-row"
           role="row"
           aria-rowindex={first + index + 2}
-          aria-selected={first + index === at}
+          aria-selected={marked !== undefined && first + index === at}
           onClick={() => {
             mark(first + index);
             onOpen(key, row);

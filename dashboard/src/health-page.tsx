@@ -1,14 +1,15 @@
 /** Whether what the page shows can be trusted. */
 import { plain } from "./format.ts";
+import { Loading } from "./pieces.tsx";
 import { about, connection, nowMs, problem, silentS, views } from "./store.ts";
 import { VitalsOfController } from "./vitals-of-controller.tsx";
 
 export function HealthPage() {
   const { head } = views.health.value;
-  if (head === undefined) return <div class="page skeleton" />;
+  if (head === undefined) return <Loading what="the console's own state" />;
   const facts: readonly (readonly [string, string])[] = [
     ["Connection", connection.value],
-    ["Cluster's clock", new Date(nowMs.value).toISOString()],
+    ["Cluster's clock", new Date(nowMs.value).toISOString().replace(/\.\d+Z$/, "Z")],
     ["Last message", `${silentS.value} s ago`],
     ["Views took", `${head.readingMs} ms`],
     ["Pages that look", String(head.viewers)],

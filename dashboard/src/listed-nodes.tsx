@@ -6,7 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import { counted, plain } from "./format.ts";
 import { Grid } from "./grid.tsx";
 import { NODE_COLUMNS } from "./node-columns.tsx";
-import { StateMark } from "./pieces.tsx";
+import { Loading, StateMark } from "./pieces.tsx";
 import { go, place } from "./place.ts";
 import { nowMs } from "./store.ts";
 import type { ListedNodes } from "./wire.ts";
@@ -71,7 +71,7 @@ export function FoundNodes({ filter }: { filter: string }) {
 export function NodesOfGroup({ group }: { group: string }) {
   const { filter } = place.value;
   const listed = useListed(new URLSearchParams({ group, filter }).toString());
-  if (listed === undefined) return <p class="skeleton" />;
+  if (listed === undefined) return <Loading what="which nodes are in this group" />;
   return (
     <>
       <p>{countText(listed)}</p>

@@ -1,8 +1,8 @@
 /** What the fleet costs: now, for the time in which the console was open, and by NodePool. */
 import { useState } from "preact/hooks";
-import { clockTime, percent, perHour, perMonth, plain } from "./format.ts";
+import { clockTime, grouped, percent, perHour, perMonth, plain } from "./format.ts";
 import { type Column, Grid } from "./grid.tsx";
-import { Bar, Empty } from "./pieces.tsx";
+import { Bar, Empty, Loading } from "./pieces.tsx";
 import { go, place } from "./place.ts";
 import { type Line, PriceChart } from "./price-chart.tsx";
 import { views } from "./store.ts";
@@ -11,7 +11,7 @@ import type { CostRow, MoneyRow, PricePoint } from "./wire.ts";
 const COLUMNS: readonly Column<MoneyRow>[] = [
   { title: "NodePool", cell: ({ pool }) => plain(pool) },
   { title: "Capacity", cell: ({ capacity }) => capacity || "–" },
-  { title: "Nodes", cell: ({ nodes }) => nodes, isNumber: true },
+  { title: "Nodes", cell: ({ nodes }) => grouped(nodes), isNumber: true, isMinor: true },
   {
     title: "Price",
     cell: ({ priceMicroUsdPerHour }) => perHour(priceMicroUsdPerHour),
@@ -30,6 +30,7 @@ const COLUMNS: readonly Column<MoneyRow>[] = [
   {
     title: "Idle",
     isNumber: true,
+    isMinor: true,
     cell: ({ idleMicroUsdPerHour, priceMicroUsdPerHour }) =>
       `${perHour(idleMicroUsdPerHour)} (${percent(idleMicroUsdPerHour, priceMicroUsdPerHour)})`,
   },
@@ -39,7 +40,7 @@ const COLUMNS: readonly Column<MoneyRow>[] = [
 export function MoneyPage() {
   const { head, rows } = views.money.value;
   const points = [...views.history.value.rows.values()].sort((a, b) => a.atMs - b.atMs);
-  if (head === undefined) return <div class="page skeleton" />;
+  if (head === undefined) return <Loading what="what the nodes cost" />;
   const sorted = [...rows].sort(([, a], [, b]) => b.priceMicroUsdPerHour - a.priceMicroUsdPerHour);
   const least = views.costs.value.head?.leastMicroUsdPerHour;
   const idle = sorted.reduce((sum, [, row]) => sum + row.idleMicroUsdPerHour, 0);
@@ -70,7 +71,7 @@ export function MoneyPage() {
           {plain(note)}
         </p>
       ))}
-      <h2>Price over time</h2>
+      <h2>Price an hour, over time</h2>
       {points.length < 2 ? (
         <Empty
           says="No history yet."
@@ -139,7 +140,12 @@ const COST_COLUMNS: readonly Column<CostRow>[] = [
     title: "Workload",
     cell: ({ kind, name }) => (name === "" ? "no pod requests anything" : plain(`${kind} ${name}`)),
   },
-  { title: "Pods", cell: ({ pods }) => pods || "", isNumber: true, isMinor: true },
+  {
+    title: "Pods",
+    cell: ({ pods }) => (pods === 0 ? "" : grouped(pods)),
+    isNumber: true,
+    isMinor: true,
+  },
   { title: "Cost", cell: ({ microUsdPerHour }) => perHour(microUsdPerHour), isNumber: true },
   {
     title: "A month",
@@ -152,6 +158,7 @@ const COST_COLUMNS: readonly Column<CostRow>[] = [
     cell: ({ idleMicroUsdPerHour, microUsdPerHour }) =>
       percent(idleMicroUsdPerHour, microUsdPerHour),
     isNumber: true,
+    isMinor: true,
   },
 ];
 

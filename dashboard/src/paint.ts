@@ -141,18 +141,24 @@ interface Tile {
   readonly size: number;
 }
 
+/** Edge of the smallest tile with a border, in units. */
+const BORDERED = 8;
+
 function tile(context: CanvasRenderingContext2D, one: Tile, drawn: Drawn, colours: Palette): void {
   const { row, x, y, size } = one;
   const { colour, level } = fillOf(row, drawn, colours);
   context.fillStyle = colours.surface;
   context.fillRect(x, y, size, size);
-  // The colour fills the tile from the bottom, in proportion to the level.
-  const filled = Math.max(size >= 10 ? 2 : 1, size * Math.min(1, level));
+  // The colour fills the tile from the bottom, in proportion to the level. A small tile is all colour: its border would
+  // take more than half of it.
+  const filled = size < BORDERED ? size : Math.max(2, size * Math.min(1, level));
   context.fillStyle = colour;
   context.fillRect(x, y + size - filled, size, filled);
-  context.strokeStyle = colours.line;
-  context.lineWidth = 1;
-  context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+  if (size >= BORDERED) {
+    context.strokeStyle = colours.line;
+    context.lineWidth = 1;
+    context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+  }
   if (size >= 84) card(context, one, colours);
   else if (size >= 22 && row.nodes === undefined) podMarks(context, one, colours);
   if (size >= 8) stateMark(context, one, colours);

@@ -24,6 +24,15 @@ export function Empty({
   );
 }
 
+/** The page's text while its data is being worked out: what is awaited. */
+export function Loading({ what }: { what: string }) {
+  return (
+    <div class="page skeleton" role="status">
+      ◐ Working out {what} …
+    </div>
+  );
+}
+
 const MARKS: Readonly<Record<MapRow["state"], readonly [mark: string, tone: string]>> = {
   launching: ["◐", "info"],
   joining: ["◐", "info"],

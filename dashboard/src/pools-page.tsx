@@ -1,13 +1,16 @@
 /** NodePools: limits and use, budgets, when nodes may be disrupted, and what blocks disruption now. */
 import { counted, perHour, plain } from "./format.ts";
-import { Bar, Empty } from "./pieces.tsx";
+import { Bar, Empty, Loading } from "./pieces.tsx";
 import { go } from "./place.ts";
 import { about, views } from "./store.ts";
 import type { PoolRow } from "./wire.ts";
 
 export function PoolsPage() {
   const rows = [...views.pools.value.rows];
-  if (views.pools.value.head === undefined) return <div class="page skeleton" />;
+  if (views.pools.value.head === undefined)
+    return (
+      <Loading what="what the disruption loop would do next, which takes some seconds in a large cluster" />
+    );
   if (rows.length === 0)
     return (
       <div class="page">

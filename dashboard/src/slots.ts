@@ -73,23 +73,30 @@ const GAP = 12;
 /** Lengths of a tile's edge in pixels. The largest tiles show a node with its pods, the smallest only a colour. */
 const TILES = [120, 96, 72, 56, 44, 34, 26, 20, 16, 13, 10, 8, 6];
 
+/** Columns for each row of a group's box. The first one that fits is used: 2 is the easiest to look over. */
+const SHAPES = [2, 4, 1, 8, 0.5, 32];
+
 /** The layout with the largest tiles for which all groups fit, or else with the smallest tiles. */
 export function layoutOf({ groups }: Slotted, width: number, height: number): Layout {
-  let layout: Layout = { tile: 6, boxes: [], height: 0 };
-  for (const tile of TILES) {
-    layout = shelves(groups, tile, width);
-    if (layout.height <= height) break;
-  }
-  return layout;
+  for (const tile of TILES)
+    for (const shape of SHAPES) {
+      const layout = shelves(groups, { tile, shape }, width);
+      if (layout.height <= height) return layout;
+    }
+  return shelves(groups, { tile: TILES.at(-1) as number, shape: SHAPES[0] as number }, width);
 }
 
 /** Places the boxes of groups side by side, in rows. */
-function shelves(groups: Slotted["groups"], tile: number, width: number): Layout {
+function shelves(
+  groups: Slotted["groups"],
+  { tile, shape }: { readonly tile: number; readonly shape: number },
+  width: number,
+): Layout {
   const boxes: Box[] = [];
   const most = Math.max(1, Math.floor((width - 2 * PADDING) / tile));
   let [x, y, tallest] = [0, 0, 0];
   for (const [name, { room }] of groups) {
-    const wide = Math.ceil(Math.sqrt(room * 2));
+    const wide = Math.ceil(Math.sqrt(room * shape));
     const columns = Math.min(most, Math.max(wide, Math.ceil(150 / tile)));
     const box = {
       width: Math.min(width, columns * tile + 2 * PADDING),

@@ -1,7 +1,7 @@
 /** The controller's own metrics over the recorded hours, as charts and as a table. */
 import { useMemo } from "preact/hooks";
 import { clockTime, counted } from "./format.ts";
-import { Empty } from "./pieces.tsx";
+import { Empty, Loading } from "./pieces.tsx";
 import { views } from "./store.ts";
 import { lastOf, type Vital, VitalChart, valueText } from "./vital-chart.tsx";
 import type { VitalPoint } from "./wire.ts";
@@ -76,7 +76,7 @@ const VITALS: readonly Vital[] = [
 export function VitalsOfController() {
   const { head, rows } = views.vitals.value;
   const points = useMemo(() => [...rows.values()].sort((a, b) => a.atMs - b.atMs), [rows]);
-  if (head === undefined) return <div class="skeleton" />;
+  if (head === undefined) return <Loading what="the controller's metrics" />;
   if (!head.isKnown)
     return (
       <Empty

@@ -1,13 +1,13 @@
 /** Pods that fit nowhere, by cause, with the smallest change that would place them. */
 import { Copied } from "./copy.tsx";
-import { ageOf, counted, plain } from "./format.ts";
-import { Empty } from "./pieces.tsx";
+import { ageOf, counted, grouped, plain } from "./format.ts";
+import { Empty, Loading } from "./pieces.tsx";
 import { go } from "./place.ts";
 import { nowMs, views } from "./store.ts";
 
 export function WaitingPage() {
   const { head, rows } = views.waiting.value;
-  if (head === undefined) return <div class="page skeleton" />;
+  if (head === undefined) return <Loading what="why pods wait, and the smallest change for each" />;
   const sorted = [...rows].sort(([a, x], [b, y]) => y.pods - x.pods || (a < b ? -1 : 1));
   if (sorted.length === 0)
     return (
@@ -47,7 +47,9 @@ export function WaitingPage() {
                 </button>
               </li>
             ))}
-            {row.pods > row.examples.length && <li>and {row.pods - row.examples.length} more</li>}
+            {row.pods > row.examples.length && (
+              <li>and {grouped(row.pods - row.examples.length)} more</li>
+            )}
           </ul>
         </article>
       ))}
