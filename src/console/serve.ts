@@ -104,9 +104,12 @@ async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): 
     case "GET /api/explain":
       return ask(exchange, of, (scene, query) => scene.explain(questionIn(query)));
     case "GET /api/simulate":
+      // A simulation of a very large cluster takes longer than other answers may.
+      exchange.lastsLong();
       return ask(exchange, of, (scene, query) => scene.simulate(suppositionIn(query)));
     case "POST /api/simulate": {
       const asked = writtenSupposition(await readJson(exchange, MOST_QUESTION_BYTES));
+      exchange.lastsLong();
       return ask(exchange, of, (scene) => scene.simulate(asked));
     }
     case "GET /api/nodes":

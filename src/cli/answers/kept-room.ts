@@ -1,5 +1,5 @@
 /** Where the controller keeps room for CapacityBuffers: their pods are planned onto the existing nodes. */
-import { atOnce } from "../../base/steps.ts";
+import type { Steps } from "../../base/steps.ts";
 import { roomsIn } from "../../core/answers/kept-room.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
@@ -8,14 +8,14 @@ import { realPodsFirst } from "../../core/planner/real-pods-first.ts";
 import type { PlanningInput } from "../plan/planning-input.ts";
 
 /** Key of a buffer's pod → name of the node that keeps room for it. */
-export function keptRoom(
+export function* keptRoomInSteps(
   { input }: Pick<PlanningInput, "input">,
   options: PlannerOptions,
-): ReturnType<typeof roomsIn> {
+): Steps<ReturnType<typeof roomsIn>> {
   if (!input.pods.some(isBufferPod)) return new Map();
   const onNodes = { ...input, pools: [] };
-  const { existing } = atOnce(
-    realPodsFirst(input.pods, (pods) => planBatchInSteps({ ...onNodes, pods }, options)),
+  const { existing } = yield* realPodsFirst(input.pods, (pods) =>
+    planBatchInSteps({ ...onNodes, pods }, options),
   );
   return roomsIn(existing);
 }

@@ -10,6 +10,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { poolKind, toPool } from "../../apis/hub/to-pool.ts";
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { atOnce, type StepRunner } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { Settings } from "../../controllers/world.ts";
 import { withRooms } from "../../core/answers/kept-room.ts";
@@ -35,7 +36,7 @@ import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlannedState, type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects, type ReadLive } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
-import { keptRoom } from "./kept-room.ts";
+import { keptRoomInSteps } from "./kept-room.ts";
 import { lostNodesOf, nominationsOf } from "./nominations.ts";
 import { repairRules } from "./repair-rules.ts";
 
@@ -139,6 +140,8 @@ export async function readPicture(
 interface MoreObjects extends ReadObjects {
   readonly kept?: Kept;
   readonly withRoom?: boolean;
+  /** Runs the plan for the room of CapacityBuffers. Absent: in one go. */
+  readonly run?: StepRunner;
 }
 
 /**
@@ -148,7 +151,7 @@ interface MoreObjects extends ReadObjects {
 export async function pictureFrom(
   flags: PictureFlags,
   manifests: Manifests,
-  { found, notes, settings, nowMs, facts, kept, withRoom = false }: MoreObjects,
+  { found, notes, settings, nowMs, facts, kept, withRoom = false, run = inOneGo }: MoreObjects,
 ): Promise<ReadPicture> {
   const promises = nominationsOf(found, kept?.state?.unboundPods() ?? manifests.pods, settings);
   const planning = nominated(
@@ -162,7 +165,7 @@ export async function pictureFrom(
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
   const picture = withRooms(
     pictureOf({ ...manifests, workloads }, planning, settings),
-    keptRoom(planning, settings.planner),
+    await run(keptRoomInSteps(planning, settings.planner)),
   );
   const lostNodes = lostNodesOf(found);
   return {
@@ -175,6 +178,8 @@ export async function pictureFrom(
     ...(kept?.podOf === undefined ? {} : { podOf: kept.podOf }),
   };
 }
+
+const inOneGo: StepRunner = async (steps) => atOnce(steps);
 
 /** The planning input with nominations from events. */
 function nominated(planning: PlanningInput, until: ReadonlyMap<string, number>): PlanningInput {

@@ -21,7 +21,7 @@ import type { CommandAnswer } from "../../core/answers/command-answer.ts";
 import { costsInSteps } from "../../core/answers/costs.ts";
 import { remedies } from "../../core/answers/fixes/remedy.ts";
 import { type Fleet, fleetInSteps } from "../../core/answers/fleet.ts";
-import { roomCounts, roomsIn } from "../../core/answers/kept-room.ts";
+import { roomCounts, roomsOf } from "../../core/answers/kept-room.ts";
 import { leastPriceOf } from "../../core/answers/least-price.ts";
 import {
   movesUnderWay,
@@ -48,7 +48,7 @@ import { type FixPatch, fixPatch } from "./fix-patches.ts";
 import type { keptCloud } from "./kept-cloud.ts";
 import { KEPT_KINDS, type MirroredCluster } from "./mirrored-cluster.ts";
 import { PROCESSOR, Rested } from "./rested.ts";
-import type { SceneMoment } from "./supposed-picture.ts";
+import { type SceneMoment, withKeptRoom } from "./supposed-picture.ts";
 import { editable, poolProblems, supposed } from "./suppositions.ts";
 
 /** Long computations whose results are used in several scenes. */
@@ -61,6 +61,7 @@ export class LongWork {
   readonly next: Rested<FoundCommands | undefined>;
   readonly pools: Rested<readonly ConsolePool[]>;
   readonly unplaced: Rested<readonly UnplacedPod[]>;
+  readonly room: Rested<ReadonlyMap<string, number>>;
   leaving: SeenLeaving = new Map();
   /** The same list until one of the budgets changes, because results are cached by the list. */
   budgets: ReadPicture["manifests"]["budgets"] = [];
@@ -76,6 +77,7 @@ export class LongWork {
     this.next = new Rested(restFactor);
     this.pools = new Rested(restFactor);
     this.unplaced = new Rested(restFactor);
+    this.room = new Rested(restFactor);
   }
 }
 
@@ -202,6 +204,8 @@ function withoutKept({
   return { ...client, list };
 }
 
+const NO_ROOM: ReadonlyMap<string, number> = new Map();
+
 function sceneOf(
   read: ReadPicture,
   events: readonly Event[],
@@ -233,7 +237,12 @@ function sceneOf(
       long.nodes = picture.nodes;
       return movesUnderWay(picture.nodes, await plan(), long.leaving);
     }),
-    room: once(async () => roomCounts(roomsIn((await plan()).existing))),
+    room: once(async () => {
+      if (read.manifests.buffers.length === 0 || !settings.gates.capacityBuffer) return NO_ROOM;
+      return long.room.do(async (run) =>
+        roomCounts(roomsOf((await withKeptRoom(read, { moment, run })).picture)),
+      );
+    }),
     costs: once(async () => {
       const known = await fleet();
       return long.costs.do((run) => run(costsOf(read, known)));

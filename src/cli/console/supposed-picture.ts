@@ -42,45 +42,50 @@ interface Draft {
 }
 
 /** The picture with the room that CapacityBuffers keep. Returns `read` itself if there are no buffers. */
-export async function withKeptRoom(read: ReadPicture, moment: SceneMoment): Promise<ReadPicture> {
+export async function withKeptRoom(
+  read: ReadPicture,
+  how: { readonly moment: SceneMoment; readonly run: StepRunner },
+): Promise<ReadPicture> {
   const { manifests, planning } = read;
   if (manifests.buffers.length === 0) return read;
   const { nodes } = planning.input;
-  return pictureOf({ nodes, unbound: moment.unboundPods, manifests }, read, moment);
+  return pictureOf({ nodes, unbound: how.moment.unboundPods, manifests }, read, how);
 }
 
 /** Returns `before` itself if nothing is changed. Throws CliError for objects that the API server would refuse. */
 export async function supposedPicture(
   before: ReadPicture,
   { pools, scales }: OtherObjects,
-  { moment, run }: { readonly moment: SceneMoment; readonly run: StepRunner },
+  how: { readonly moment: SceneMoment; readonly run: StepRunner },
 ): Promise<ReadPicture> {
   if (pools.length === 0 && scales.length === 0) return before;
+  const { moment, run } = how;
   const { manifests, planning } = before;
   const { nodes } = planning.input;
   const reads = before.settings.readsRecommendations === true;
   const changedPools = asRecommended(withPools(manifests, pools), reads);
   const asRead = { nodes, unbound: moment.unboundPods, manifests: changedPools };
   const scaled = await run(withReplicas(asRead, scales));
-  const changed = await pictureOf(scaled, before, moment);
+  const changed = await pictureOf(scaled, before, how);
   if (pools.length === 0) return changed;
   const names = new Set(pools.map(({ object }) => object.metadata.name));
   const drifted = await run(withDrift(scaled, changed, names));
-  return drifted === scaled ? changed : pictureOf(drifted, before, moment);
+  return drifted === scaled ? changed : pictureOf(drifted, before, how);
 }
 
 function pictureOf(
   { nodes, unbound, manifests }: Draft,
   { planning }: ReadPicture,
-  { objects, cloud }: SceneMoment,
+  { moment, run }: { readonly moment: SceneMoment; readonly run: StepRunner },
 ): Promise<ReadPicture> {
+  const { objects, cloud } = moment;
   const state = {
     nodes: () => nodes,
     unboundPods: () => unbound,
     daemonPods: () => planning.input.daemonPods,
     poolUsage: (poolId: string) => usageOf(nodes, poolId),
   };
-  return pictureFrom({}, manifests, { ...objects, kept: { state, cloud }, withRoom: true });
+  return pictureFrom({}, manifests, { ...objects, kept: { state, cloud }, withRoom: true, run });
 }
 
 function withPools(manifests: Manifests, pools: readonly Found[]): Manifests {

@@ -56,7 +56,7 @@ export async function supposed(
   const prices = parsePrices(asked.prices ?? []);
   const pools = poolsIn(asked.pools ?? "");
   const scales = parseScales(asked.scales ?? []);
-  const before = await withKeptRoom(read, moment);
+  const before = await withKeptRoom(read, { moment, run });
   const changed = await supposedPicture(before, { pools, scales }, { moment, run });
   const today = modelOf(before);
   const drained = new Set(zones);

@@ -26,10 +26,11 @@ export function valueNotes(
   pods: readonly Pod[],
   nodes: readonly NodeView[],
 ): readonly string[] {
-  const known = knownValues(pools, nodes);
   const first = new Map<string, Asked>();
   for (const one of [...pools.flatMap(askedByPool), ...pods.flatMap(askedByPod)])
     within(first, `${one.key}=${one.value}`, () => one);
+  const keys = new Set([...first.values()].map(({ key }) => key));
+  const known = knownValues(keys, pools, nodes);
   return [...first.values()].flatMap(({ by, key, value }) => {
     const values = known.get(key);
     if (values === undefined || values.has(value)) return [];
@@ -50,16 +51,21 @@ function digitsOf(value: string): string {
   return value.replaceAll(/\D/g, "");
 }
 
-function knownValues(pools: readonly PoolInput[], nodes: readonly NodeView[]): Known {
+/** The values of labels with these keys. A key that no instance type has is absent. */
+function knownValues(
+  keys: ReadonlySet<string>,
+  pools: readonly PoolInput[],
+  nodes: readonly NodeView[],
+): Known {
   const known = new Map<string, Set<string>>();
-  for (const types of new Set(pools.map(({ instanceTypes }) => instanceTypes)))
-    for (const { labels } of types)
-      for (const [key, values] of Object.entries(labels)) {
-        const all = within(known, key, () => new Set<string>());
-        for (const value of values) all.add(value);
-      }
-  for (const { labels } of nodes)
-    for (const [key, value] of Object.entries(labels)) known.get(key)?.add(value);
+  const types = [...new Set(pools.map(({ instanceTypes }) => instanceTypes))].flat();
+  for (const key of keys) {
+    const all = new Set<string>();
+    for (const { labels } of types) for (const value of labels[key] ?? []) all.add(value);
+    if (!types.some(({ labels }) => labels[key] !== undefined)) continue;
+    for (const { labels } of nodes) if (labels[key] !== undefined) all.add(labels[key]);
+    known.set(key, all);
+  }
   return known;
 }
 

@@ -230,12 +230,14 @@ export class Placements {
   *recall(views: readonly NodeView[], nowMs: number): Steps<void> {
     yield* eachInSteps(views, VIEWS_PER_STEP, ({ claim, deleting, pods }) => {
       if (claim === undefined || deleting || this.#byTarget.has(claim.metadata.name)) return;
+      const planned = plannedPodsOn(claim);
+      if (planned.size === 0) return;
       const usable = condition(claim, "Initialized");
       const usableMs = usable?.status === "True" ? fromRfc3339(usable.lastTransitionTime) : nowMs;
       const sinceMs = usableMs ?? nowMs;
       if (nowMs - sinceMs > RETURN_MS) return;
       const there = countPlanned(pods);
-      for (const [heirs, count] of plannedPodsOn(claim))
+      for (const [heirs, count] of planned)
         for (let missing = count - (there.get(heirs) ?? 0); missing > 0; missing--)
           this.#addVacant({
             target: claim.metadata.name,

@@ -40,8 +40,11 @@ export function plannedPodsAnnotation(pods: readonly Pod[]): Readonly<Record<str
   return { [PLANNED_PODS_ANNOTATION_KEY]: JSON.stringify(kept) };
 }
 
+const NOBODY: ReadonlyMap<string, number> = new Map();
+
 /** The pods for which the claim was planned: numbers by UID. Empty: the annotation is absent or invalid. */
 export function plannedPodsOn(claim: KubeObject): ReadonlyMap<string, number> {
+  if (claim.metadata.annotations?.[PLANNED_PODS_ANNOTATION_KEY] === undefined) return NOBODY;
   const entries = Object.entries(parseObject(claim, PLANNED_PODS_ANNOTATION_KEY));
   return new Map(
     entries.filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
