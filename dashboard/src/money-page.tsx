@@ -1,6 +1,15 @@
 /** What the fleet costs: now, for the time in which the console was open, and by NodePool. */
 import { useState } from "preact/hooks";
-import { clockTime, grouped, percent, perHour, perMonth, plain } from "./format.ts";
+import {
+  clockTime,
+  counted,
+  grouped,
+  percent,
+  perHour,
+  perMonth,
+  plain,
+  UNKNOWN,
+} from "./format.ts";
 import { type Column, Grid } from "./grid.tsx";
 import { Bar, Empty, Loading } from "./pieces.tsx";
 import { go, place } from "./place.ts";
@@ -8,13 +17,18 @@ import { type Line, PriceChart } from "./price-chart.tsx";
 import { views } from "./store.ts";
 import type { CostRow, MoneyRow, PricePoint } from "./wire.ts";
 
+/** The price of the row. Undefined: no node of it has a known price. */
+function priceOf({ nodes, unpriced, priceMicroUsdPerHour }: MoneyRow): number | undefined {
+  return nodes > 0 && unpriced === nodes ? undefined : priceMicroUsdPerHour;
+}
+
 const COLUMNS: readonly Column<MoneyRow>[] = [
   { title: "NodePool", cell: ({ pool }) => plain(pool) },
   { title: "Capacity", cell: ({ capacity }) => capacity || "–" },
   { title: "Nodes", cell: ({ nodes }) => grouped(nodes), isNumber: true, isMinor: true },
   {
     title: "Price",
-    cell: ({ priceMicroUsdPerHour }) => perHour(priceMicroUsdPerHour),
+    cell: (row) => perHour(priceOf(row)),
     isNumber: true,
   },
   {
@@ -31,10 +45,17 @@ const COLUMNS: readonly Column<MoneyRow>[] = [
     title: "Idle",
     isNumber: true,
     isMinor: true,
-    cell: ({ idleMicroUsdPerHour, priceMicroUsdPerHour }) =>
-      `${perHour(idleMicroUsdPerHour)} (${percent(idleMicroUsdPerHour, priceMicroUsdPerHour)})`,
+    cell: (row) =>
+      priceOf(row) === undefined
+        ? UNKNOWN
+        : `${perHour(row.idleMicroUsdPerHour)} (${percent(row.idleMicroUsdPerHour, row.priceMicroUsdPerHour)})`,
   },
-  { title: "Price unknown", cell: ({ unpriced }) => unpriced || "", isNumber: true, isMinor: true },
+  {
+    title: "Price unknown",
+    cell: ({ unpriced }) => (unpriced === 0 ? "" : counted(unpriced, "node")),
+    isNumber: true,
+    isMinor: true,
+  },
 ];
 
 export function MoneyPage() {

@@ -80,8 +80,27 @@ export interface Drawn {
 
 const LABELS = { nodepool: "no NodePool" } as const;
 
-function groupLabel(name: string, count: number): string {
-  return `${plain(name === "" ? LABELS.nodepool : name)} · ${grouped(count)}`;
+/** The name is cut, so that the number of nodes is always seen. */
+function groupLabel(
+  context: CanvasRenderingContext2D,
+  { name, count, width }: { readonly name: string; readonly count: number; readonly width: number },
+): string {
+  const end = ` · ${grouped(count)}`;
+  const room = width - context.measureText(end).width;
+  return cutTo(context, plain(name === "" ? LABELS.nodepool : name), room) + end;
+}
+
+/** The beginning of the text that is at most so wide, with an ellipsis if something is left out. */
+function cutTo(context: CanvasRenderingContext2D, text: string, width: number): string {
+  if (context.measureText(text).width <= width) return text;
+  const letters = [...text];
+  let [fits, not] = [0, letters.length];
+  while (not - fits > 1) {
+    const half = (fits + not) >> 1;
+    if (context.measureText(`${letters.slice(0, half).join("")}…`).width <= width) fits = half;
+    else not = half;
+  }
+  return `${letters.slice(0, fits).join("")}…`;
 }
 
 /** The visible part of the map: a screen pixel is a layout pixel × scale + offset. */
@@ -115,8 +134,8 @@ export function paint(
     context.textBaseline = "middle";
     const members = slots.groups.get(box.name)?.slots ?? new Map<string, number>();
     const count = nodesIn([...members.keys()].flatMap((name) => rows.get(name) ?? []));
-    const label = groupLabel(box.name, count);
-    context.fillText(label, Math.max(left, 0) + 8, top + (HEADER * scale) / 2, wide - 16);
+    const label = groupLabel(context, { name: box.name, count, width: wide - 16 });
+    context.fillText(label, Math.max(left, 0) + 8, top + (HEADER * scale) / 2);
     for (const [name, slot] of members) {
       const spot = placeOfSlot(box, slot, layout.tile);
       const [x, y] = [spot.x * scale + view.x, spot.y * scale + view.y];
@@ -221,14 +240,14 @@ function card(
 ) {
   const line = (text: string, at: number, weight: string) => {
     context.font = `${weight} 11px system-ui, sans-serif`;
-    const shown = plain(text);
-    const wide = Math.min(size - 8, context.measureText(shown).width);
+    const shown = cutTo(context, plain(text), size - 10);
+    const wide = context.measureText(shown).width;
     context.globalAlpha *= 0.86;
     context.fillStyle = colours.surface;
     context.fillRect(x + 3, y + at - 7, wide + 4, 14);
     context.globalAlpha /= 0.86;
     context.fillStyle = colours.text;
-    context.fillText(shown, x + 5, y + at, size - 10);
+    context.fillText(shown, x + 5, y + at);
   };
   const isGroup = row.nodes !== undefined;
   line(isGroup ? counted(row.nodes ?? 0, "node") : shortName(name), 12, "600");
