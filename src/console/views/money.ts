@@ -27,8 +27,8 @@ export interface MoneyRow {
   readonly unpriced: number;
   readonly priceMicroUsdPerHour: number;
   /**
-   * The cost of room that no pod requests. For each node this is the smaller of the free shares of cpu and
-   * memory, times its price.
+   * The cost of room that no pod requests. For each node this is the mean of the free shares of cpu and memory, times
+   * its price.
    */
   readonly idleMicroUsdPerHour: number;
 }
@@ -64,13 +64,13 @@ export function historyView(
   return { head: {}, rows: new Map(points.map((point) => [String(point.atMs), point])) };
 }
 
-function freeShare(node: Fleet["nodes"][number]): number {
-  return Math.min(freeOf(node, "cpu"), freeOf(node, "memory"));
-}
-
-function freeOf({ requested, allocatable }: Fleet["nodes"][number], name: string): number {
-  const there = allocatable[name] ?? 0;
-  return there === 0 ? 1 : Math.max(0, 1 - (requested[name] ?? 0) / there);
+/** The mean of the free shares of cpu and memory, as in `core/answers/costs.ts`, so that idle costs are the same. */
+function freeShare({ requested, allocatable }: Fleet["nodes"][number]): number {
+  const share = (name: string): number => {
+    const there = allocatable[name] ?? 0;
+    return there <= 0 ? 0 : (requested[name] ?? 0) / there;
+  };
+  return Math.max(0, 1 - (share("cpu") + share("memory")) / 2);
 }
 
 /** A point for {@link historyView}. */

@@ -72,10 +72,10 @@ describe("the money view", () => {
     expect(rows.get("general/spot")).toMatchObject({ nodes: 2, priceMicroUsdPerHour: 200_000 });
   });
 
-  it("counts as idle the smaller free share of cpu and memory", () => {
+  it("counts as idle the mean of the free shares of cpu and memory, as costs by workload do", () => {
     // 75 % of the cpu and 25 % of the memory are free.
     expect(moneyView(fleet([node("a")])).rows.get("general/spot")?.idleMicroUsdPerHour).toBe(
-      25_000,
+      50_000,
     );
   });
 
