@@ -151,7 +151,7 @@ function Strip() {
           )}
           <span>
             {perHour(head.priceMicroUsdPerHour)}
-            {head.unpriced > 0 ? ` + ${counted(head.unpriced, "node")} without a price` : ""}
+            {head.unpriced > 0 ? ` + ${grouped(head.unpriced)} unpriced` : ""}
           </span>
           {head.loading === undefined && <span>CPU {percent(...head.cpu)} requested</span>}
           <span>{grouped(head.moving)} moving</span>

@@ -1,4 +1,5 @@
 /** Layout of answers: titled sections, and tables with columns of fitting width. */
+import { printable } from "../../base/printable.ts";
 
 /** A section with a title. Without lines it is left out. */
 export function section(title: string, lines: readonly string[]): readonly string[] {
@@ -57,9 +58,10 @@ function laidOut(rows: readonly (readonly string[])[], widths: readonly number[]
   );
 }
 
-/** The text, cut to `width` with a `…`. */
+/** The text as it is printed, with escapes for control characters, cut to `width` with a `…`. */
 export function clipped(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+  const shown = printable(text);
+  return shown.length <= width ? shown : `${shown.slice(0, Math.max(0, width - 1))}…`;
 }
 
 function widthsOf(rows: readonly (readonly string[])[]): number[] {

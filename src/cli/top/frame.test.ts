@@ -79,6 +79,41 @@ describe("keys of karpenter top", () => {
 });
 
 describe("a frame of karpenter top", () => {
+  it("keeps names with hidden characters and long names in their columns", () => {
+    const hostile = `\u202e${"evil-".repeat(12)}`;
+    const plainly = fleet([node(1)]);
+    const pools = plainly.pools.map((pool) => ({ ...pool, name: hostile }));
+    const lines = text(fleet([node(1, { nodePool: hostile, zone: hostile })], { pools }), {
+      columns: 200,
+    });
+    const [head = "", pool = ""] = lines.slice(2);
+    expect(pool.indexOf("$")).toBe(head.indexOf("$/H") - 4);
+    for (const columns of [60, 80, 200])
+      expect(
+        text(fleet([node(1)], { pools }), { columns }).filter((line) => line.length > columns),
+      ).toEqual([]);
+    expect(text(fleet([node(1)], { pools }), { columns: 80 })[3]).toMatch(/ 1 {6}0$/);
+  });
+
+  it("shows no price where none is known, and large numbers with separators", () => {
+    const { pools, totals } = fleet([node(1)]);
+    const [pool] = pools.map((one) => ({ ...one, priceMicroUsdPerHour: 0 }));
+    const many = { ...totals, waiting: 10_000, unpriced: 1_200 };
+    const lines = text(
+      fleet([node(1)], { pools: pool === undefined ? [] : [pool], totals: many }),
+      { columns: 200 },
+    );
+    expect(lines[0]).toContain("and 1,200 of unknown price");
+    expect(lines[0]).toContain("10,000 waiting");
+    expect(lines[3]).toMatch(/ – /);
+  });
+
+  it("shows instance types whole on a wide screen", () => {
+    const one = fleet([node(1, { instanceType: "u7in-16tb.224xlarge" })]);
+    expect(text(one, { columns: 200 }).join("\n")).toContain("u7in-16tb.224xlarge");
+    expect(text(one, { columns: 100 }).join("\n")).toContain("u7in-16tb.224…");
+  });
+
   it("shows totals, pools, nodes and pending pods within 80 columns", () => {
     const waiting = [
       {

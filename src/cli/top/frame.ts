@@ -1,6 +1,7 @@
 /** One frame of `karpenter top`: the fleet as lines of text, for a screen of any size. Pure functions. */
 import { fromRfc3339 } from "../../base/clock.ts";
-import { counted } from "../../base/counted.ts";
+import { counted, grouped } from "../../base/counted.ts";
+import { printable } from "../../base/printable.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import type { Fleet, FleetNode, FleetPool, NodeState, Waiting } from "../../core/answers/fleet.ts";
 import { rejectionText } from "../program/code-words.ts";
@@ -101,18 +102,19 @@ function headLine(
   const parts = [
     `${cluster} ${moving}`,
     counted(totals.nodes, "node"),
-    `${usd(totals.priceMicroUsdPerHour)}/h${totals.unpriced > 0 ? ` and ${totals.unpriced} of unknown price` : ""}`,
+    `${usd(totals.priceMicroUsdPerHour)}/h${totals.unpriced > 0 ? ` and ${grouped(totals.unpriced)} of unknown price` : ""}`,
     `CPU ${percent(shareOf(totals, "cpu"))}`,
     `memory ${percent(shareOf(totals, "memory"))}`,
     `${counted(totals.pods, "pod")}`,
-    totals.waiting === 0 ? "none waiting" : `${totals.waiting} waiting${age}`,
+    totals.waiting === 0 ? "none waiting" : `${grouped(totals.waiting)} waiting${age}`,
   ];
   return painted(clipped(parts.join("  "), columns), paint.bold);
 }
 
 function poolLines({ pools }: Fleet, canvas: Canvas): readonly Line[] {
   if (pools.length === 0) return ["", "No node here belongs to a NodePool."];
-  const width = Math.max(8, Math.min(24, ...[Math.max(...pools.map(({ name }) => name.length))]));
+  const longest = Math.max(...pools.map(({ name }) => printable(name).length));
+  const width = Math.max(8, Math.min(24, canvas.columns - POOL_NUMBERS, longest));
   const head = [
     "POOL".padEnd(width),
     "NODES".padStart(5),
@@ -128,7 +130,7 @@ function poolLines({ pools }: Fleet, canvas: Canvas): readonly Line[] {
       String(pool.nodes).padStart(5),
       meter(shareOf(pool, "cpu"), canvas),
       meter(shareOf(pool, "memory"), canvas),
-      usd(pool.priceMicroUsdPerHour).padStart(9),
+      poolPrice(pool).padStart(9),
       String(pool.moving).padStart(6),
       String(pool.held).padStart(5),
     ].join("  ");
@@ -140,6 +142,14 @@ function poolLines({ pools }: Fleet, canvas: Canvas): readonly Line[] {
     ...pools.slice(0, most).map((pool) => clipped(line(pool), canvas.columns)),
     ...(more > 0 ? [`and ${counted(more, "more pool")}`] : []),
   ];
+}
+
+/** Characters of a pool's line after its name. */
+const POOL_NUMBERS = 67;
+
+/** Nodes cost something, so a sum of 0 says that no price is known. */
+function poolPrice({ nodes, priceMicroUsdPerHour }: FleetPool): string {
+  return nodes > 0 && priceMicroUsdPerHour === 0 ? "–" : usd(priceMicroUsdPerHour);
 }
 
 /** Number of characters of a usage bar. */
@@ -169,6 +179,8 @@ interface Column {
   readonly head: string;
   readonly width: number;
   readonly isRight?: boolean;
+  /** Its width on a screen where all columns have room. Default: `width`. */
+  readonly wide?: number;
   /** Whether the column takes all remaining room. */
   readonly grows?: boolean;
   readonly of: (node: FleetNode, fleet: Fleet, canvas: Canvas) => string;
@@ -176,7 +188,7 @@ interface Column {
 
 const NAME_WIDTH = 20;
 const COLUMNS: readonly Column[] = [
-  { head: "TYPE", width: 14, of: ({ instanceType = "–" }) => instanceType },
+  { head: "TYPE", width: 14, wide: 20, of: ({ instanceType = "–" }) => instanceType },
   { head: "CPU", width: BAR + 5, of: (node, _, canvas) => meter(shareOf(node, "cpu"), canvas) },
   { head: "PODS", width: 4, isRight: true, of: ({ pods }) => String(pods) },
   { head: "STATE", width: 16, of: stateText },
@@ -220,10 +232,14 @@ function emptyText({ nodes }: Fleet, { filter }: View): string {
     : `No node matches "${filter}". Escape shows all.`;
 }
 
+/** From this width on all columns have room. */
+const WIDE = 170;
+
 function columnsFor(width: number): readonly Column[] {
   const chosen: Column[] = [];
   let taken = NAME_WIDTH + 2;
-  for (const column of COLUMNS) {
+  for (const { wide, ...given } of COLUMNS) {
+    const column = width >= WIDE && wide !== undefined ? { ...given, width: wide } : given;
     if (taken + 2 + column.width > width) break;
     taken += 2 + column.width;
     chosen.push(column.grows ? { ...column, width: column.width + width - taken } : column);

@@ -61,11 +61,25 @@ export async function runTop(
   if (flags.once === true || !isTerminal("stdout") || !isTerminal("stdin")) {
     const { columns, paint } = screen(undefined);
     err(printedLines(notes));
-    const canvas = { columns, paint, ...asciiOf(flags) };
+    const canvas = {
+      columns: columnsOf(process.stdout.columns) ?? columnsOf(process.env["COLUMNS"]) ?? columns,
+      paint,
+      ...asciiOf(flags),
+    };
     out(printedScreen(frame(first.fleet, view, canvas, { cluster: clusterOf(flags) })));
     return;
   }
   await live(flags, first, view, intervalMs);
+}
+
+/** The narrowest and the widest screen that is believed, in characters. */
+const [LEAST_COLUMNS, MOST_COLUMNS] = [60, 1_000];
+
+/** The width of a terminal, or the width that the user set in COLUMNS. Tables of other commands are narrower. */
+function columnsOf(given: number | string | undefined): number | undefined {
+  const columns = Number(given);
+  if (!Number.isInteger(columns) || columns <= 0) return undefined;
+  return Math.max(LEAST_COLUMNS, Math.min(MOST_COLUMNS, columns));
 }
 
 function intervalOf(text: string): number {

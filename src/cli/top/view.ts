@@ -152,5 +152,5 @@ export function shareOf(
   resource: "cpu" | "memory",
 ): number {
   const there = allocatable[resource] ?? 0;
-  return there === 0 ? 0 : (requested[resource] ?? 0) / there;
+  return there <= 0 ? 0 : (requested[resource] ?? 0) / there;
 }
