@@ -15,7 +15,7 @@ import { mapViewInSteps } from "./views/map.ts";
 import { historyView, moneyView, type PricePoint, pricePoint, withPoint } from "./views/money.ts";
 import { nextView } from "./views/next.ts";
 import { poolsView } from "./views/pools.ts";
-import { patchText, type View, type Written, written } from "./views/view.ts";
+import { patchText, type View, type Written, writtenInSteps } from "./views/view.ts";
 import { vitalsView } from "./views/vitals.ts";
 import { waitingView } from "./views/waiting.ts";
 
@@ -194,8 +194,14 @@ export class Feed {
     this.#making.add(name);
     try {
       const make = await this.#viewOf(name, scene);
+      const madeMs = this.#clock.elapsedMs();
+      const view = make();
+      this.#worked(this.#clock.elapsedMs() - madeMs);
+      const now = await this.#run(writtenInSteps(view, this.#shown.get(name)?.now));
+      // All viewers may have left meanwhile. Then the next viewer gets a new view.
+      if (this.#scene === undefined) return;
       const begunMs = this.#clock.elapsedMs();
-      this.#shown.set(name, { scene, now: written(make(), this.#shown.get(name)?.now) });
+      this.#shown.set(name, { scene, now });
       this.#send(name);
       this.#worked(this.#clock.elapsedMs() - begunMs);
     } catch (error) {

@@ -10,18 +10,22 @@ import type { Manifests } from "../plan/manifests.ts";
 import { regionOf } from "../plan/region.ts";
 import { cloudOf } from "../plan/sources.ts";
 
+/** Most lists of NodePools for which a region is kept: those of the cluster, and those that What if asks about. */
+const MOST_REGIONS = 16;
+
 /** Returns a function that gives the same cloud object until its inputs change. */
 export function keptCloud(): (manifests: Manifests, facts?: ReadFacts) => Promise<Cloud> {
-  let pools = "";
-  let region: string | undefined;
+  const regions = new Map<string, string | undefined>();
   let key = "";
   let cloud: Cloud | undefined;
   return async (manifests, facts) => {
     // Only nodes of pools are searched for a region, because searching all pods takes long.
     const ofPools = versionsOf(manifests.pools);
-    if (pools !== ofPools) region = regionOf(manifests);
-    pools = ofPools;
-    const now = JSON.stringify([region, facts, versionsOf(manifests.nodeClasses)]);
+    if (!regions.has(ofPools)) {
+      if (regions.size >= MOST_REGIONS) regions.clear();
+      regions.set(ofPools, regionOf(manifests));
+    }
+    const now = JSON.stringify([regions.get(ofPools), facts, versionsOf(manifests.nodeClasses)]);
     if (cloud === undefined || now !== key) {
       cloud = remembering(await cloudOf({}, manifests, facts));
       key = now;
