@@ -9,6 +9,7 @@ import type { KubeObject } from "../src/apis/meta.ts";
 import type { BoxOptions } from "../src/cli/sandbox/box.ts";
 import { rightsOf, underRights } from "../src/operator/rights.ts";
 import { kwokPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
+import { withScene } from "./console-scene.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
 const POOL = kwokPoolManifest({
@@ -104,6 +105,18 @@ describe("CapacityBuffers", () => {
     await world.advance(60_000);
     expect(await nodes()).toHaveLength(2);
     expect(await reason("Provisioning")).toBe("FitsExistingCapacity");
+  });
+
+  it("are shown by the console on the nodes that keep their room", async () => {
+    // The console learns from the controller's facts that the feature gate is on.
+    const flags = { "feature-gates": "CapacityBuffer=true" };
+    world = await openWorld({ provider: "kwok", isAsked: true, flags });
+    await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 3}"));
+    await world.advance(120_000);
+    const room = await withScene(world, (scene) => scene.room());
+    const names = (await nodes()).map(({ metadata }) => metadata.name);
+    expect([...room.keys()].sort()).toEqual(names.sort());
+    expect([...room.values()].sort()).toEqual([1, 2]);
   });
 
   it("release their nodes once they are deleted", async () => {
