@@ -1,6 +1,6 @@
 /**
- * The figures of the console's views on random clusters equal what the controller's metrics, `karpenter explain` and the
- * objects themselves say at the same moment.
+ * The figures of the console's views on random clusters equal what the controller's metrics, `karpenter explain` and
+ * the objects themselves say at the same moment.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

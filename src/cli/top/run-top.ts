@@ -47,7 +47,7 @@ const LEAST_INTERVAL_MS = 1_000;
  */
 export async function runTop(
   flags: TopFlags,
-  { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,
+  { out, err, screen }: PlanStreams = STANDARD_STREAMS,
 ): Promise<void> {
   const intervalMs = intervalOf(flags.interval);
   const first = await read(flags);
@@ -59,10 +59,10 @@ export async function runTop(
     return;
   }
   if (flags.once === true || !isTerminal("stdout") || !isTerminal("stdin")) {
-    const { columns, paint } = screen(undefined);
+    const { columns, paint } = screen?.(undefined) ?? PLAIN_SCREEN;
     err(printedLines(notes));
     const canvas = {
-      columns: columnsOf(process.stdout.columns) ?? columnsOf(process.env["COLUMNS"]) ?? columns,
+      columns: (screen && wholeWidth()) ?? columns,
       paint,
       ...asciiOf(flags),
     };
@@ -75,9 +75,9 @@ export async function runTop(
 /** The narrowest and the widest screen that is believed, in characters. */
 const [LEAST_COLUMNS, MOST_COLUMNS] = [60, 1_000];
 
-/** The width of a terminal, or the width that the user set in COLUMNS. Tables of other commands are narrower. */
-function columnsOf(given: number | string | undefined): number | undefined {
-  const columns = Number(given);
+/** The width of the terminal, or the width that the user set in COLUMNS. Undefined: there is neither. */
+function wholeWidth(): number | undefined {
+  const columns = terminal().output.columns ?? Number(process.env["COLUMNS"]);
   if (!Number.isInteger(columns) || columns <= 0) return undefined;
   return Math.max(LEAST_COLUMNS, Math.min(MOST_COLUMNS, columns));
 }

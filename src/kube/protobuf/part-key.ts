@@ -1,13 +1,13 @@
 /**
- * The key of a part of a message: the bytes of the fields that are read. A key points into the message's own buffer, so
- * that a part that was decoded before is found without a copy. A busy watch makes thousands of keys a second.
+ * The key of a part of a message: the bytes of the fields that are read. A key points into the message's own buffer,
+ * so that a part that was decoded before is found without a copy. A busy watch makes thousands of keys a second.
  */
 import type { Fields } from "./fields.ts";
 
 /** A key that outlives its message. */
 export interface KeyCopy {
   readonly bytes: Buffer;
-  /** What each stretch of bytes is: see {@link Key}. */
+  /** What each stretch of bytes is: see {@link PartKey}. */
   readonly marks: readonly number[];
 }
 
@@ -16,10 +16,11 @@ const FNV_PRIME = 0x01_00_01_93;
 const FNV_START = 0x81_1c_9d_c5;
 
 /**
- * Collects fields of one message. Adjacent fields are one stretch of bytes. The marks are the length of each stretch, and
- * the negative number of a field before the parts of it that are read. So two different messages never have equal keys.
+ * Collects fields of one message. Adjacent fields are one stretch of bytes. The marks are the length of each stretch,
+ * and the negative number of a field before the parts of it that are read. So two different messages never have equal
+ * keys.
  */
-export class Key {
+export class PartKey {
   #bytes: Buffer | undefined;
   /** A cursor for messages inside of the current one. */
   #inner: Fields | undefined;

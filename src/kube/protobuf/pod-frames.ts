@@ -10,7 +10,7 @@ import type { ListPage, ReadFrame, ReadPage, WatchEventType } from "../client/cl
 import { unwrap } from "./envelope.ts";
 import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";
-import { Key, type KeyCopy } from "./part-key.ts";
+import { type KeyCopy, PartKey } from "./part-key.ts";
 
 /** The most different parts of one sort that are remembered. If there are more, all are dropped. */
 const PARTS_LIMIT = 4_096;
@@ -156,7 +156,7 @@ class Parts<T> {
     this.#limit = limit;
   }
 
-  of(key: Key, read: () => T): T {
+  of(key: PartKey, read: () => T): T {
     const hash = key.hash();
     const known = this.#known.get(hash);
     if (known !== undefined && key.equals(known.key)) return known.value;
@@ -170,8 +170,8 @@ class Parts<T> {
 type Metadata = Record<string, unknown>;
 
 /** Keys of the pod that is being read. They are used again for each pod. */
-const KEY = new Key();
-const ANNOTATIONS_KEY = new Key();
+const KEY = new PartKey();
+const ANNOTATIONS_KEY = new PartKey();
 
 function readMetadata(
   fields: Fields | undefined,
