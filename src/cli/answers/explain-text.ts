@@ -55,12 +55,14 @@ export function poolRows(items: PoolList["items"]): readonly (readonly string[])
     String(one.nodes.total),
     usd(one.priceMicroUsdPerHour),
     one.limits.map(({ resource, percent }) => `${resource} ${percent}%`).join(", ") || "none",
-    one.paused === undefined ? nextDisruption(one) : "paused",
+    nextDisruption(one),
   ]);
   return [["NODEPOOL", "READY", "NODES", "$/HOUR", "LIMITS", "NEXT DISRUPTION"], ...rows];
 }
 
-function nextDisruption({ at, nextAllowedDisruption }: PoolAnswer): string {
+function nextDisruption({ at, nextAllowedDisruption, paused, otherProvider }: PoolAnswer): string {
+  if (otherProvider !== undefined) return "other provider";
+  if (paused !== undefined) return "paused";
   if (nextAllowedDisruption === undefined) return "not by itself";
   return nextAllowedDisruption === at ? "allowed now" : nextAllowedDisruption;
 }
@@ -201,7 +203,7 @@ function poolLines(answer: PoolAnswer): readonly string[] {
     ...section("Disruption", [
       `${policy.consolidationPolicy}, consolidateAfter ${policy.consolidateAfter}, expireAfter ${policy.expireAfter}`,
       ...answer.budgets.map(budgetLine),
-      ...(answer.paused === undefined ? [] : [answer.paused]),
+      ...[answer.paused ?? answer.otherProvider ?? []].flat(),
       ...brakeLines(answer.brake),
       ...answer.disruptions.map(({ reason, says }: Allowed) => `${reason}: ${says}`),
       `next allowed disruption: ${answer.nextAllowedDisruption ?? "never, unless something changes"}`,

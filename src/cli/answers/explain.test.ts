@@ -788,6 +788,10 @@ describe("karpenter explain nodepool", () => {
     expect(await auto("nodepool auto-gpu")).toMatch(
       /^NodePool auto-gpu has 0 nodes .*; it is left to another provider, which serves its node class \(NodeClass of eks\.amazonaws\.com\)\n/,
     );
+    // The list must not say "paused": nobody paused this NodePool, and nothing resumes it.
+    const listed = await auto("nodepools");
+    expect(listed).toMatch(/^ *auto-gpu +\w+ +0 .* other provider$/m);
+    expect(listed).not.toContain("paused");
     const waits =
       'default/db has no place: no dynamic nodepools found: none is ours: nodepool "auto-gpu"';
     expect(await auto("pod db")).toContain(waits);

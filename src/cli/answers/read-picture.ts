@@ -329,5 +329,5 @@ function instant(text: string): number {
 /** The block on nodes of a pool that belongs to another provider. */
 function leftAlone(pool: Pool): Block {
   const message = `it is left to another provider, which serves its node class (${kindText(pool.classRef)})`;
-  return { kind: "paused", message, by: poolObject(pool) };
+  return { kind: "otherProvider", message, by: poolObject(pool) };
 }

@@ -225,6 +225,8 @@ function objections({ picture }: Model, node: NodeView | undefined): Simulated["
   const owned = node === undefined ? undefined : ownedNode(picture, node);
   if (owned === undefined) return [];
   return unpricedHolds(picture, owned)
-    .filter(({ block }) => ["annotation", "pod", "pdb", "budget", "paused"].includes(block))
+    .filter(({ block }) =>
+      ["annotation", "pod", "pdb", "budget", "paused", "otherProvider"].includes(block),
+    )
     .map((hold) => ({ node: owned.node.name, says: holdText(hold) }));
 }

@@ -212,6 +212,16 @@ describe("a planned pod that does not exist in a cluster", () => {
     const told = (where: string) =>
       `app.yaml, document 2: ${where}.priorityClassName: no PriorityClass "gold" in the input, and the API server lets no pod in without it; add it with -f`;
     const second = (text: string) => () => expand(pod("first"), classy(text));
+    const golden =
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: golds}, value: 1}";
+    expect(() => expand(golden, classy(pod("p")))).toThrow(
+      "lets no pod in without it; did you mean golds? Or add it with -f",
+    );
+    const runtime =
+      "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: gvisor}, handler: runsc}";
+    expect(() => expand(runtime, pod("p", "", "runtimeClassName: gviser, "))).toThrow(
+      'no RuntimeClass "gviser" in the input, and the API server lets no pod in without it; did you mean gvisor? Or',
+    );
     expect(second(pod("p"))).toThrow(told("Pod p: spec"));
     expect(second(set("db", "replicas: 1"))).toThrow(told("StatefulSet db: spec.template.spec"));
     const daemons = `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {${SELECTOR}, ${TEMPLATE}}}`;

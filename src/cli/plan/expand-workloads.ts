@@ -13,6 +13,7 @@ import {
   withRuntimeClass,
 } from "../../apis/node/runtime-class.ts";
 import type { PriorityClass } from "../../apis/policy/kinds.ts";
+import { meantName } from "../../base/slips.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { PodAdmission } from "../../core/state/pod-admission.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -343,10 +344,8 @@ function refuseRuntimeClass(
   const runtimeClass = runtimeClassOf(spec, manifests);
   const whose = `${place}: ${source.kind} ${source.metadata.name}: ${path}`;
   if (typeof name === "string" && runtimeClass === undefined) {
-    throw new CliError(
-      `${whose}.runtimeClassName: no RuntimeClass "${name}" in the input, and the API server lets no pod in ` +
-        "without it; add it with -f",
-    );
+    const problem = noSuchClass("RuntimeClass", name, manifests.runtimeClasses);
+    throw new CliError(`${whose}.runtimeClassName: ${problem}`);
   }
   const outcome = withRuntimeClass(spec, runtimeClass);
   const problem = outcome.problem ?? overheadProblem(outcome.spec as Pod["spec"], runtimeClass);
@@ -369,10 +368,20 @@ function refuseUnknownPriority(
     SYSTEM_PRIORITIES.has(priorityClassName) ||
     priorityClasses.some(({ metadata }) => metadata.name === priorityClassName);
   if (isKnown || priority !== undefined || place === undefined) return;
+  const problem = noSuchClass("PriorityClass", priorityClassName, priorityClasses);
   throw new CliError(
-    `${place}: ${source.kind} ${source.metadata.name}: ${path}.priorityClassName: no PriorityClass ` +
-      `"${priorityClassName}" in the input, and the API server lets no pod in without it; add it with -f`,
+    `${place}: ${source.kind} ${source.metadata.name}: ${path}.priorityClassName: ${problem}`,
   );
+}
+
+/** The message for a class that a pod names and the input lacks. It names a class of the input that may be meant. */
+function noSuchClass(kind: string, name: string, known: readonly KubeObject[]): string {
+  const meant = meantName(
+    name,
+    known.map(({ metadata }) => metadata.name),
+  );
+  const add = meant === undefined ? "add it with -f" : `did you mean ${meant}? Or add it with -f`;
+  return `no ${kind} "${name}" in the input, and the API server lets no pod in without it; ${add}`;
 }
 
 /** Sets the priority number from the pod's priority class, or from the default class. */

@@ -794,6 +794,10 @@ provisioner: ebs.csi.aws.com`;
       "volumeBindingMode: WaitForFirstConsumer\nprovisioner",
     );
     expect((await run([POOL, mended, named("storageClassName: gp3,")])).code).toBe(0);
+    const slip = await run([POOL, mended, named("storageClassName: gp-3,")], "text");
+    expect(slip.text).toContain(
+      "fix: did you mean StorageClass gp3? Or add StorageClass gp-3: with -f FILE",
+    );
     const quiet = await run([POOL, named("")], "json", { fix: false });
     expect((JSON.parse(quiet.text) as Plan).unschedulable[0]).not.toHaveProperty("fix");
   });

@@ -6,6 +6,7 @@ import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
 import type { StorageClass } from "../../apis/storage/kinds.ts";
+import { meantName } from "../../base/slips.ts";
 import { claimName } from "../../core/scheduling/volumes.ts";
 import type { PlannedEdit } from "./planned-edit.ts";
 
@@ -31,7 +32,9 @@ export function volumeFix(pod: Pod, { claims, classes }: Volumes): VolumeFix | u
     const key = `${pod.metadata.namespace ?? "default"}/${name}`;
     const claim = claims.find((one) => keyOf(one) === key);
     const fix =
-      claim === undefined ? addObject("PersistentVolumeClaim", key) : claimFix(pod, claim);
+      claim === undefined
+        ? addObject("PersistentVolumeClaim", key, claims.map(keyOf))
+        : claimFix(pod, claim);
     if (fix !== undefined) return fix;
   }
   return undefined;
@@ -41,14 +44,16 @@ export function volumeFix(pod: Pod, { claims, classes }: Volumes): VolumeFix | u
     if (volumeName) return undefined;
     if (!storageClassName) return nameClass(owner, claim);
     const found = classes.find(({ metadata }) => metadata.name === storageClassName);
-    if (found === undefined) return addObject("StorageClass", storageClassName);
+    if (found === undefined) return addObject("StorageClass", storageClassName, classes.map(keyOf));
     return found.volumeBindingMode === "WaitForFirstConsumer" ? undefined : bindLater(found);
   }
 }
 
-function addObject(kind: string, name: string): VolumeFix {
+/** The fix for an object that is missing. Its text also names one of the known objects that may be meant. */
+function addObject(kind: string, name: string, known: readonly string[]): VolumeFix {
+  const meant = meantName(name, known);
   return {
-    text: `add ${kind} ${name}: ${INPUT}`,
+    text: `${meant === undefined ? "" : `did you mean ${kind} ${meant}? Or `}add ${kind} ${name}: ${INPUT}`,
     edits: [{ object: `${kind} ${name}`, field: "metadata.name", action: "add", value: name }],
   };
 }

@@ -45,6 +45,7 @@ const HOLDS: Readonly<Record<HoldKind, string>> = {
   annotation: "karpenter.sh/do-not-disrupt on the node or its claim",
   noPool: "the NodePool is gone",
   paused: "disruption is paused",
+  otherProvider: "another provider serves the NodePool",
   pod: "karpenter.sh/do-not-disrupt on a pod",
   pdb: "a PodDisruptionBudget allows no eviction",
   noPlace: "a pod would fit nowhere else",

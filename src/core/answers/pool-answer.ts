@@ -31,6 +31,8 @@ export interface PoolAnswer {
   readonly ready: boolean;
   /** Why voluntary disruption of the pool's nodes is paused. Absent: it is not paused. */
   readonly paused?: string;
+  /** Which other provider serves the pool, so that Karpenter ignores it. Absent: no other does. */
+  readonly otherProvider?: string;
   /** The brake, which stops involuntary terminations in the whole cluster. Absent: it is off. */
   readonly brake?: BrakeAnswer;
   readonly nodes: { readonly total: number; readonly leaving: number; readonly wanted?: number };
@@ -113,7 +115,9 @@ export function* poolAnswerInSteps(
     at: toRfc3339(nowMs),
     says: sentence(pool, own.length, price, pause?.message, disruptions, soonest, nowMs),
     ready: pool.ready,
-    ...(pause === undefined ? {} : { paused: pause.message }),
+    ...(pause === undefined
+      ? {}
+      : { [pause.kind === "otherProvider" ? "otherProvider" : "paused"]: pause.message }),
     ...(brake === undefined ? {} : { brake }),
     nodes: {
       total: own.length,

@@ -86,6 +86,7 @@ export type BlockKind =
   | "annotation"
   | "noPool"
   | "paused"
+  | "otherProvider"
   | "pod"
   | "pdb";
 
