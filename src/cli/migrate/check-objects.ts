@@ -14,6 +14,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODEPOOL_HASH_VERSION } from "../../apis/karpenter/nodepool-hash.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { counted } from "../../base/counted.ts";
+import { isObject } from "../../base/json.ts";
 import { poolDrift } from "../../core/nodeclaim/drifted.ts";
 import { type CheckedItem, installDefinitions } from "../checks/checks.ts";
 import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
@@ -30,13 +31,17 @@ interface Definition extends KubeObject {
     readonly names: { readonly kind: string };
     readonly versions: readonly {
       readonly name: string;
+      readonly storage: boolean;
       readonly schema: { readonly openAPIV3Schema: ValueSchema };
     }[];
   };
 }
 
 /** Checks each CRD of Karpenter: which versions are stored, and whether this program's CRD replaces it. */
-export function checkDefinitions({ crds }: MigrationFacts, own: OwnFacts): readonly CheckedItem[] {
+export function checkDefinitions(
+  { crds, values }: MigrationFacts,
+  own: OwnFacts,
+): readonly CheckedItem[] {
   const area = "definitions";
   if (crds.length === 0)
     return [
@@ -61,19 +66,47 @@ export function checkDefinitions({ crds }: MigrationFacts, own: OwnFacts): reado
         remedy:
           "see the recipe for deleted definitions in docs/guide/uninstall.md before you go on",
       };
-    if (!own.crds.some(({ metadata }) => metadata.name === item))
+    const ours = (own.crds as readonly Definition[]).find(({ metadata }) => metadata.name === item);
+    if (ours === undefined)
       return { area, item, state: "differs", says: `${says}; karpenter-ts does not use this kind` };
-    if (stored.includes("v1") && stored.length > 1)
+    const { versions } = ours.spec;
+    const unserved = stored.filter((version) => !versions.some(({ name }) => name === version));
+    if (unserved.length > 0)
       return {
         area,
         item,
-        state: "differs",
-        says: `${says}: some objects may be stored in an older version`,
-        remedy:
-          "keep webhook.enabled=true: conversion reads them, and the controller stores them anew",
+        state: "todo",
+        says: `${says}, and karpenter-ts does not have ${unserved.join(", ")}: its definition will be refused`,
+        remedy: `store the objects anew with the present Karpenter, then take the version out of status.storedVersions of the definition`,
       };
-    return { area, item, state: "ready", says };
+    const isOlder = stored.some((one) =>
+      versions.some(({ name, storage }) => name === one && !storage),
+    );
+    if (!isOlder) return { area, item, state: "ready", says };
+    const older = `${says}: some objects may be stored in an older version`;
+    return isWebhookOff(values)
+      ? {
+          area,
+          item,
+          state: "todo",
+          says: `${older}, and the values turn the conversion off`,
+          remedy: "set webhook.enabled=true in the values: without it such objects cannot be read",
+        }
+      : {
+          area,
+          item,
+          state: "differs",
+          says: older,
+          remedy:
+            "keep webhook.enabled=true: conversion reads them, and the controller stores them anew",
+        };
   });
+}
+
+/** Whether the chart's values turn the webhooks off. Upstream's charts of 0.33 to 0.37 do so by default. */
+function isWebhookOff(values: MigrationFacts["values"]): boolean {
+  const webhook = values?.["webhook"];
+  return isObject(webhook) && webhook["enabled"] === false;
 }
 
 /** Counts objects by kind and version, and finds fields that this program's CRDs do not have. */

@@ -110,6 +110,22 @@ describe("karpenter migrate check", () => {
     });
   });
 
+  it.each([
+    ["a cluster that never stored v1", ["v1beta1"], {}, "differs"],
+    ["values that turn the conversion off", ["v1beta1"], { webhook: { enabled: false } }, "todo"],
+    [
+      "a half-migrated cluster whose conversion is off",
+      ["v1beta1", "v1"],
+      { webhook: { enabled: false } },
+      "todo",
+    ],
+    ["a version that this project's CRD does not have", ["v1alpha9", "v1"], {}, "todo"],
+    ["v1 alone, without webhooks", ["v1"], { webhook: { enabled: false } }, "ready"],
+  ])("looks at stored versions: %s", (_, stored, values, state) => {
+    const all = checks({ crds: [crd("nodepools.karpenter.sh", stored)], values });
+    expect(found(all, "definitions", "nodepools.karpenter.sh")?.state).toBe(state);
+  });
+
   it("says that definitions are missing, and warns about one that is being deleted", () => {
     expect(found(checks({ crds: [] }), "definitions", "none")?.state).toBe("todo");
     const { metadata, ...rest } = crd("nodepools.karpenter.sh", ["v1"]);
@@ -233,6 +249,19 @@ describe("karpenter migrate check", () => {
         "kube-system/karpenter",
       )?.says,
     ).toBe("karpenter-ts does not read FLAVOUR");
+  });
+
+  it("names values of a wrong type, choice or range, and the name that may be meant", () => {
+    const values = {
+      replicas: "two",
+      settings: { clusterNme: "demo", preset: "frugl", batchMaxDuration: null },
+      controller: { metrics: { port: 0 }, env: { A: "b" } },
+      podDisruptionBudget: { maxUnavailable: "one" },
+    };
+    const said = checks({ values })
+      .filter(({ area }) => area === "values")
+      .map(({ item, state, says, remedy }) => `${item}: ${state}: ${says}; ${remedy}`);
+    expect(said).toMatchSnapshot();
   });
 
   it("names each IAM action that no policy allows, and reads IAM's wildcards", () => {

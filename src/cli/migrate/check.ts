@@ -10,6 +10,7 @@ import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { isObject } from "../../base/json.ts";
+import { meantName } from "../../base/slips.ts";
 import type { OptionDefinition } from "../../operator/settings/option-definition.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import { type CheckedItem, checkSections, type Section } from "../checks/checks.ts";
@@ -22,7 +23,7 @@ import {
   some,
 } from "./check-objects.ts";
 import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
-import { unknownFields } from "./unknown-fields.ts";
+import { unknownFields, wrongValues } from "./unknown-fields.ts";
 
 /** Environment variables of upstream's chart that are no settings of the program, or that Node.js does not use. */
 const NO_SETTINGS: ReadonlySet<string> = new Set([
@@ -174,9 +175,17 @@ function checkValues(
       item,
       state: "todo",
       says: "The chart does not know this value, and helm will refuse it",
-      remedy: `take ${item} out of the values; docs/reference/chart.md lists all values`,
+      remedy: `${meantValue(item, valuesSchema)}; docs/reference/chart.md lists all values`,
     }),
   );
+  for (const { path, wanted } of wrongValues(values, valuesSchema))
+    checks.push({
+      area,
+      item: path,
+      state: "todo",
+      says: `helm will refuse this value: the chart wants ${wanted}`,
+      remedy: `correct ${path}; docs/reference/chart.md lists all values`,
+    });
   for (const { path, text } of olderValues(values, valuesSchema)) {
     const isRefused = text.startsWith("Older name: refused");
     checks.push({
@@ -201,6 +210,16 @@ function checkValues(
   if (checks.length === 0)
     checks.push({ area, item: "all", state: "ready", says: "The chart takes them" });
   return checks;
+}
+
+/** What to do about a value that the chart does not have: another name of the same group may be meant. */
+function meantValue(path: string, schema: ValueSchema): string {
+  const keys = path.split(".");
+  const name = keys.pop() ?? "";
+  const group = keys.reduce<ValueSchema | undefined>((at, key) => at?.properties?.[key], schema);
+  const meant = meantName(name, Object.keys(group?.properties ?? {}));
+  const out = `take ${path} out of the values`;
+  return meant === undefined ? out : `did you mean ${[...keys, meant].join(".")}? Or ${out}`;
 }
 
 /** Values with names of an older chart. The schema's description says what replaces each. */
