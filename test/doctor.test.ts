@@ -445,6 +445,26 @@ describe("karpenter doctor and bundle on a cluster", () => {
     );
   });
 
+  it("the doctor takes Provisioners and AWSNodeTemplates that the controller knows as ready", async () => {
+    const facts = await real();
+    const older = (kind: string, status: object) =>
+      ({ kind, metadata: { name: kind.toLowerCase() }, ...status }) as unknown as KubeObject;
+    const active = { status: { conditions: [{ type: "Active", status: "True" }] } };
+    const { pools, classes } = facts;
+    const seen = [older("Provisioner", active), older("AWSNodeTemplate", { status: { amis: [] } })];
+    const unseen = [older("Provisioner", { status: {} }), older("AWSNodeTemplate", {})];
+    const with2 = ([pool, template]: readonly KubeObject[]) =>
+      open(
+        judged({
+          ...facts,
+          pools: [...pools, pool] as DoctorFacts["pools"],
+          classes: [...classes, template] as DoctorFacts["classes"],
+        }),
+      );
+    expect(with2(seen)).toEqual([]);
+    expect(with2(unseen)).toEqual(["NodePools: provisioner", "node classes: awsnodetemplate"]);
+  });
+
   it("the doctor names fields that an older definition drops", async () => {
     const facts = await real();
     const older = facts.crds.map((one) =>

@@ -111,6 +111,16 @@ async function outputs(): Promise<Readonly<Record<string, string>>> {
   );
 }
 
+describe("the page's first commands", () => {
+  it("need no region beside those that they export", async () => {
+    const block = blockOf("export CLUSTER_NAME", "export KARPENTER_ROLE_ARN");
+    const { code, stderr } = await shell(`unset AWS_DEFAULT_REGION ACCOUNT KARPENTER_ROLE_ARN
+${block}
+test "$KARPENTER_ROLE_ARN" = arn:aws:iam::123456789012:role/karpenter-prod`);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+});
+
 describe("the CloudFormation stack", () => {
   it("is created, with a node role that EC2 may assume", async () => {
     expect((await outputs())["NodeRoleName"]).toBe(`KarpenterNodeRole-${CLUSTER}`);
