@@ -41,6 +41,20 @@ it("a support bundle keeps Karpenter's settings, and removes all other variables
   expect(text).toContain('"karpenter.sh/do-not-disrupt":"true"');
 });
 
+it.each([
+  ["token=hunter2", "token=<removed>"],
+  ["Authorization failed, password: hunter2, user: jane", "password: <removed>, user: jane"],
+  ["https://registry.example/v2?access_key=hunter2&tag=1", "access_key=<removed>&tag=1"],
+  ['not valid JSON: {"apiKey":"hunter2"', '"apiKey":"<removed>"'],
+  ['Secret "web-tls" not found', 'Secret "web-tls" not found'],
+  ["secretName: web-tls", "secretName: web-tls"],
+])("a support bundle removes what a text names as a secret: %s", (message, kept) => {
+  const event = { metadata: { name: "web.1" }, kind: "Event", message } as KubeObject;
+  const text = (scrubbed(event) as KubeObject & { message: string }).message;
+  expect(text).toContain(kept);
+  expect(text).not.toContain("hunter2");
+});
+
 it("a support bundle reads metrics at the port that the chart set, and names what could not be read", async () => {
   const asked: string[] = [];
   const env = [{ name: "METRICS_PORT", value: "9090" }];
