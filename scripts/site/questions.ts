@@ -95,5 +95,13 @@ export const QUESTIONS: readonly SiteQuestion[] = [
   { typed: "disable consolidation", pages: ["start/faq", "guide/disruption"] },
   { typed: "does it work on gke azure", pages: ["start/faq"] },
   { typed: "see what it would do before installing", pages: ["start/faq"] },
+  { typed: "how do I stop all disruption for a weekend", pages: ["start/faq"] },
+  { typed: "why was my node replaced", pages: ["start/faq"] },
+  { typed: "how do I keep one pod from being evicted", pages: ["start/faq"] },
+  { typed: "what happens when it crashes in the middle of a launch", pages: ["start/faq"] },
+  { typed: "how do I limit cost", pages: ["start/faq", "tasks/cost"] },
+  { typed: "how do I see what I saved", pages: ["start/faq", "tasks/cost"] },
+  { typed: "how many replicas should I run", pages: ["start/faq"] },
+  { typed: "try it on my laptop", pages: ["guide/sandbox", "start/five-minutes", "guide/release"] },
   { typed: "upgrade nodes to new AMI", pages: ["tasks/upgrades", "guide/aws"] },
 ];

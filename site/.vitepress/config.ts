@@ -46,6 +46,8 @@ export default withMermaid({
   themeConfig: {
     nav: [
       { text: "Start", link: "/start/five-minutes" },
+      ...(existsSync(join(DOCS, "tasks/README.md")) ? [{ text: "Tasks", link: "/tasks/" }] : []),
+      ...(existsSync(join(DOCS, "start/faq.md")) ? [{ text: "Questions", link: "/start/faq" }] : []),
       { text: "Reference", link: "/reference/settings" },
       { component: "VersionSwitch", props: { version: VERSION } },
     ],
