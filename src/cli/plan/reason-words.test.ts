@@ -9,6 +9,11 @@ it("a reason for people is one sentence for each NodePool, without overhead and 
     "a: no instance type has enough resources",
     "b: did not tolerate taint (taint=gpu:NoSchedule)",
   ]);
+  const older = about("c", "no instance type has enough resources").replace(
+    "nodepool",
+    "provisioner",
+  );
+  expect(reasonWords(older)).toEqual(["c: no instance type has enough resources"]);
   const other = "label karpenter.sh/x is restricted; use a label of your own domain";
   expect(reasonWords(other)).toEqual([other]);
 });

@@ -1,5 +1,5 @@
 /**
- * Upstream's sentence on why a pod has no place, shortened for people: one sentence for each NodePool, without its
+ * Upstream's sentence on why a pod has no place, shortened for people: one sentence for each pool, without its
  * overhead and the list of all its requirements. JSON and events have the whole sentence.
  */
 
@@ -9,7 +9,7 @@
  */
 export function reasonWords(reason: string): readonly string[] {
   return sentencesOf(reason).map((one) => {
-    const pool = /^incompatible with nodepool "([^"]*)"/.exec(one)?.[1];
+    const pool = /^incompatible with (?:nodepool|provisioner) "([^"]*)"/.exec(one)?.[1];
     const words = withoutLists(one);
     return pool === undefined || words === one ? one : `${pool}: ${words}`;
   });
