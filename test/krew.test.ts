@@ -52,6 +52,10 @@ it("the krew manifest has one archive for each system, with a program that the b
     { key: "os", operator: "In", values: ["linux", "darwin"] },
   ]);
   expect(uri).toMatch(/^https:\/\/.*\.tar\.gz$/);
+  // The release makes a file of this name.
+  const page = readFileSync(new URL("../docs/guide/release.md", import.meta.url), "utf8");
+  const name = uri.split("/").at(-1).replace(version, "VERSION");
+  expect(page).toContain(`| \`${name}\` |`);
   expect(sha256).toMatch(/^[0-9a-f]{64}$/);
   expect(files).toEqual([{ from: "*", to: "." }]);
   // `test/e2e/bundle.test.ts` runs this program.
