@@ -258,6 +258,23 @@ describe("the definition of NodeClaims is deleted", () => {
     );
     await world.until("all have ended", () => instances().length === 0, 30 * MINUTE);
   });
+
+  it("and its claims lose their finalizers: no Node is drained before replacements can be created", async () => {
+    const before = { instances: instances(), pods: await running() };
+    const name = "nodeclaims.karpenter.sh";
+    const { metadata: _, ...again } = await world.client.get(CUSTOM_RESOURCE_DEFINITION, { name });
+    await world.client.delete(CUSTOM_RESOURCE_DEFINITION, { name });
+    await world.advance(MINUTE);
+    const body = { metadata: { finalizers: null } };
+    for (const { metadata } of await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1"))
+      await world.client.patch(NODE_CLAIM as Kind, metadata, { type: "merge", body });
+    await world.advance(LONG_ENOUGH);
+    expect({ instances: instances(), pods: await running() }).toEqual(before);
+    await world.client.create(CUSTOM_RESOURCE_DEFINITION, { ...again, metadata: { name } });
+    const areNew = (ids: readonly string[]) => !ids.some((id) => before.instances.includes(id));
+    await world.until("all are replaced", () => areNew(instances()), 60 * MINUTE);
+    await world.until("6 pods run", async () => (await running()).length === 6, 10 * MINUTE);
+  });
 });
 
 /** Launches more small nodes than the brake allows to be removed. */

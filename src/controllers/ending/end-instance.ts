@@ -8,7 +8,8 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { MACHINE } from "../../apis/karpenter/machine.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -18,7 +19,7 @@ import { type Doubt, held, judge } from "../../core/safety/judge.ts";
 import { originOf } from "../../core/safety/origin.ts";
 import { addFinalizer, hasFinalizer } from "../../kube/client/finalizer.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
-import { isDeleting, storedClaim } from "../claims.ts";
+import { isDeleting, nodeGeneration, storedClaim } from "../claims.ts";
 import { clusterUid } from "../cluster-uid.ts";
 import { nodes, pods } from "../mirrors.ts";
 import { claimLog } from "../words.ts";
@@ -26,6 +27,7 @@ import type { World } from "../world.ts";
 import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
 import { deleteProven } from "./deletions.ts";
 import { commonFacts, type Ended, tellHeld } from "./ended.ts";
+import { doubtWithoutKind } from "./kind-deleted.ts";
 import { nodesStandingFor, reschedulablePodsNow } from "./live-reads.ts";
 import { Recent } from "./recent.ts";
 
@@ -245,6 +247,12 @@ export async function mayEndClaimless(
   standIn: NodeClaim,
 ): Promise<boolean> {
   const act = instanceAct("claimless");
+  const kind = nodeGeneration(node, undefined) === "alpha" ? MACHINE : NODE_CLAIM;
+  const kindDoubt = await doubtWithoutKind(world, kind as Kind);
+  if (kindDoubt !== undefined) {
+    tellHeld(world, { name: standIn.metadata.name, act, doubt: kindDoubt }, [node]);
+    return false;
+  }
   await recallBrake(world);
   const facts = { ...commonFacts(world, act, standIn), isProvenGone: false };
   const verdict = judge(act, facts, world.brake);

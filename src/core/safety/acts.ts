@@ -207,7 +207,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the Node bears a deletionTimestamp, read live by UID; Kubernetes itself deletes Nodes whose claims are gone, so each counts",
+      "the Node bears a deletionTimestamp, read live by UID; Kubernetes itself deletes Nodes whose claims are gone, so each counts; the CustomResourceDefinition of claims, read live, is there and is not itself being deleted (or that is confirmed by an annotation)",
     byClock: false,
     braked: true,
     test: "test/safety.test.ts: claims that are gone",
