@@ -102,6 +102,24 @@ describe("the console's HTTP server", () => {
     expect(policy).not.toContain("unsafe");
   });
 
+  it("answers four What if questions at a time, and refuses a fifth", async () => {
+    const waiting: (() => void)[] = [];
+    const simulate = () => new Promise<unknown>((resolve) => waiting.push(() => resolve({})));
+    const { listener } = await serve([], { simulate });
+    const what = () => ask(listener, "/api/simulate?node=a", { headers: cookie(listener) });
+    const answers = [what(), what(), what(), what()];
+    await expect.poll(() => waiting.length).toBe(4);
+    const fifth = await what();
+    expect(fifth.status).toBe(429);
+    expect(fifth.text).toContain("4 What if questions are being answered; ask again in a minute");
+    for (const end of waiting.splice(0)) end();
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const later = what();
+    await expect.poll(() => waiting.length).toBe(1);
+    waiting[0]?.();
+    expect((await later).status).toBe(200);
+  });
+
   it.each(["/api/about", "/api/stream?views=map", "/api/explain?kind=node&name=a"])(
     "refuses %s without the cookie and with a wrong cookie",
     async (path) => {

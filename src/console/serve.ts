@@ -51,15 +51,27 @@ const MOST_BODY_BYTES = 16 * 1_024;
 /** Largest question in bytes. It may contain NodePools. */
 const MOST_QUESTION_BYTES = 256 * 1_024;
 
+/** Most What if questions that are answered at the same time. They have no other limit. */
+const MOST_SIMULATIONS = 4;
+
+/** What all viewers share. */
+interface Shared {
+  readonly feed: Feed;
+  readonly clock: FeedClock;
+  /** Number of What if questions that are being answered. */
+  simulations: number;
+}
+
 /** Creates the handler for all viewers. `close` ends its watches. */
 export function createConsole(options: ConsoleOptions): ConsoleHandler {
   const feed = new Feed(options.source, options.clock);
+  const shared: Shared = { feed, clock: options.clock, simulations: 0 };
   return {
     handle: async (exchange) => {
       refuseOtherSites(exchange);
       const asset = options.assets.get(exchange.path);
       if (asset !== undefined && exchange.method === "GET") return sendAsset(exchange, asset);
-      return answer(exchange, options, feed);
+      return answer(exchange, options, shared);
     },
     warm: async () => {
       await feed.ask((scene) => scene.fleet());
@@ -84,9 +96,9 @@ function refuseOtherSites({ request, method }: Exchange): void {
   if (origin === undefined) throw new Refusal(403, "a POST needs an Origin header");
 }
 
-async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): Promise<void> {
+async function answer(exchange: Exchange, options: ConsoleOptions, shared: Shared): Promise<void> {
   const { source } = options;
-  const of = { feed, clock: options.clock };
+  const { feed } = shared;
   const route = `${exchange.method} ${exchange.path}`;
   if (route === "POST /api/login") return login(exchange, options);
   if (!exchange.path.startsWith("/api/")) throw new Refusal(404, "not found");
@@ -102,23 +114,20 @@ async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): 
     case "GET /api/decisions":
       return decisions(exchange, options, feed);
     case "GET /api/explain":
-      return ask(exchange, of, (scene, query) => scene.explain(questionIn(query)));
+      return ask(exchange, shared, (scene, query) => scene.explain(questionIn(query)));
     case "GET /api/simulate":
-      // A simulation of a very large cluster takes longer than other answers may.
-      exchange.lastsLong();
-      return ask(exchange, of, (scene, query) => scene.simulate(suppositionIn(query)));
+      return simulate(exchange, shared, suppositionIn);
     case "POST /api/simulate": {
       const asked = writtenSupposition(await readJson(exchange, MOST_QUESTION_BYTES));
-      exchange.lastsLong();
-      return ask(exchange, of, (scene) => scene.simulate(asked));
+      return simulate(exchange, shared, () => asked);
     }
     case "GET /api/nodes":
-      return ask(exchange, of, async (scene, query) => scene.nodes(nodesIn(query)));
+      return ask(exchange, shared, async (scene, query) => scene.nodes(nodesIn(query)));
     case "GET /api/editable":
-      return ask(exchange, of, (scene) => scene.editable());
+      return ask(exchange, shared, (scene) => scene.editable());
     case "POST /api/pool-problems": {
       const { pools = "" } = stringsIn(await readJson(exchange, MOST_QUESTION_BYTES));
-      return ask(exchange, of, (scene) => ({ problems: scene.poolProblems(pools) }));
+      return ask(exchange, shared, (scene) => ({ problems: scene.poolProblems(pools) }));
     }
     case "POST /api/act":
       return act(exchange, source);
@@ -189,13 +198,33 @@ async function decisions(exchange: Exchange, { clock }: ConsoleOptions, feed: Fe
   });
 }
 
+/** Answers a What if question. For a very large cluster this takes longer than other answers may. */
+async function simulate(
+  exchange: Exchange,
+  shared: Shared,
+  asked: (query: URLSearchParams) => Supposition,
+): Promise<void> {
+  if (shared.simulations >= MOST_SIMULATIONS)
+    throw new Refusal(
+      429,
+      `${MOST_SIMULATIONS} What if questions are being answered; ask again in a minute`,
+    );
+  shared.simulations += 1;
+  try {
+    exchange.lastsLong();
+    await ask(exchange, shared, (scene, query) => scene.simulate(asked(query)));
+  } finally {
+    shared.simulations -= 1;
+  }
+}
+
 /** Milliseconds of writing an answer, after which other work may run. */
 const TURN_MS = 5;
 
 /** Answers a question about the present scene. Large answers are written in turns. */
 async function ask(
   exchange: Exchange,
-  { feed, clock }: { readonly feed: Feed; readonly clock: FeedClock },
+  { feed, clock }: Shared,
   question: (scene: ConsoleScene, query: URLSearchParams) => unknown,
 ): Promise<void> {
   try {

@@ -1,4 +1,5 @@
 /** What the nodes cost an hour, by NodePool and capacity type, and how that changed while the console was open. */
+import { requestedShare } from "../../core/answers/costs.ts";
 import type { Fleet } from "../../core/answers/fleet.ts";
 import type { View } from "./view.ts";
 
@@ -64,13 +65,9 @@ export function historyView(
   return { head: {}, rows: new Map(points.map((point) => [String(point.atMs), point])) };
 }
 
-/** The mean of the free shares of cpu and memory, as in `core/answers/costs.ts`, so that idle costs are the same. */
+/** Like {@link requestedShare}, so that the idle costs of pools and of workloads have the same sum. */
 function freeShare({ requested, allocatable }: Fleet["nodes"][number]): number {
-  const share = (name: string): number => {
-    const there = allocatable[name] ?? 0;
-    return there <= 0 ? 0 : (requested[name] ?? 0) / there;
-  };
-  return Math.max(0, 1 - (share("cpu") + share("memory")) / 2);
+  return Math.max(0, 1 - requestedShare(requested, allocatable));
 }
 
 /** A point for {@link historyView}. */

@@ -78,7 +78,7 @@ export function shares(
   { pods, allocatable }: Pick<NodeView, "pods" | "allocatable">,
   price: number,
 ): readonly WorkloadCost[] {
-  const weights = pods.map((pod) => weightOf(podRequests(pod), allocatable));
+  const weights = pods.map((pod) => requestedShare(podRequests(pod), allocatable));
   const sum = weights.reduce((all, one) => all + one, 0);
   if (sum <= 0) return [{ ...NOBODY, microUsdPerHour: price, idleMicroUsdPerHour: price }];
   const parts = new Map<string, WorkloadCost>();
@@ -99,8 +99,8 @@ export function shares(
 
 const NOBODY = { namespace: "", kind: "", name: "", pods: 0 } as const;
 
-/** The mean of the pod's shares of cpu and memory. */
-function weightOf(requests: Resources, allocatable: Resources): number {
+/** The mean of the shares of a node's cpu and memory that are requested. It is above 1 if more is requested than there is. */
+export function requestedShare(requests: Resources, allocatable: Resources): number {
   const share = (name: string): number => {
     const there = allocatable[name] ?? 0;
     return there <= 0 ? 0 : (requests[name] ?? 0) / there;
