@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Pod } from "../src/apis/core/pod.ts";
+import { DEFAULT_PROFILES } from "../src/sandbox/kube-scheduler/profiles.ts";
 import { kwokPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
@@ -56,6 +58,12 @@ async function ofDeployment(world: TestWorld): Promise<void> {
   await world.apply(DEPLOYMENT);
 }
 
+const HARD_HOSTS = {
+  maxSkew: 1,
+  topologyKey: "kubernetes.io/hostname",
+  whenUnsatisfiable: "DoNotSchedule",
+} as const;
+
 async function zones(
   flags: Record<string, string>,
   start: (world: TestWorld) => Promise<void> = ofDeployment,
@@ -83,6 +91,43 @@ describe("SCHEDULER_CONFIG", () => {
 
   it("spreads the pods of a ReplicationController, too", async () => {
     expect(await zones({ "scheduler-config": CONFIG }, ofController)).toBe(2);
+  });
+
+  it("agrees with a profile of the simulated kube-scheduler that has the same default spread", async () => {
+    const world = await openWorld({
+      provider: "kwok",
+      flags: {
+        "scheduler-config": JSON.stringify({
+          podTopologySpread: { defaultConstraints: [HARD_HOSTS] },
+        }),
+      },
+      schedulerProfiles: [
+        ...DEFAULT_PROFILES,
+        {
+          schedulerName: "spreading",
+          defaultSpread: { constraints: [HARD_HOSTS], isSystem: false },
+        },
+      ],
+    });
+    try {
+      await world.apply(MANIFESTS);
+      await world.apply(
+        DEPLOYMENT.replace("replicas: 2", "replicas: 4").replace(
+          "      nodeSelector",
+          "      schedulerName: spreading\n      nodeSelector",
+        ),
+      );
+      const running = async () =>
+        ((await world.list("Pod", "v1", "app=web")) as readonly Pod[]).filter(
+          ({ status }) => status?.phase === "Running",
+        );
+      await world.until("all pods run", async () => (await running()).length === 4);
+      const nodes = new Set((await running()).map(({ spec }) => spec.nodeName));
+      expect(nodes.size).toBe(4);
+      expect(await world.list("Node", "v1", "karpenter.sh/nodepool=default")).toHaveLength(4);
+    } finally {
+      await world.close();
+    }
   });
 
   it("with an unknown field keeps the controller from starting, and the error names the field", async () => {

@@ -23,6 +23,7 @@ import { createBaseState } from "./base-state.ts";
 import type { KubeletFacts } from "./ec2/boot/kubelet-facts.ts";
 import { spotPool } from "./ec2/market/prices.ts";
 import { createSimulatedAws, type SimulatedAws } from "./ec2/simulated-aws.ts";
+import type { SchedulerProfile } from "./kube-scheduler/profiles.ts";
 import { schedulerController } from "./kube-scheduler/scheduler.ts";
 import { createDeviceClasses, devicesOfType } from "./kubelet/devices.ts";
 import { draConfigDefinition } from "./kubelet/dra-config.ts";
@@ -55,6 +56,8 @@ export interface SandboxOptions {
    * DRAConfig objects.
    */
   readonly withDevices?: boolean;
+  /** The profiles of kube-scheduler. Absent: `default-scheduler` with kube-scheduler's defaults. */
+  readonly schedulerProfiles?: readonly SchedulerProfile[] | undefined;
   /** CustomResourceDefinitions and webhook configurations, in order. */
   readonly manifests: readonly KubeObject[];
   /** Answers the webhooks that the manifests name. */
@@ -122,7 +125,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   apiServer.setLogSource(logSource(kubelets, options.karpenterLog));
   const manager = createManager({ mirrors, clock, random: random.fork("sandbox/manager"), log });
   for (const controller of [
-    schedulerController(deps),
+    schedulerController(deps, options.schedulerProfiles),
     ...kubeletControllers(kubelets),
     ...workloadControllers(deps),
   ]) {

@@ -75,7 +75,12 @@ export async function openBed(options: BedOptions): Promise<Bed> {
   const crds = crdFolders(options.who, directory);
   const opened =
     options.target === "sandbox"
-      ? await openSandbox(directory, crds, withDevices)
+      ? await openSandbox({
+          directory,
+          crds,
+          schedulerConfig: schedulerConfig(directory),
+          withDevices,
+        })
       : await openCluster(
           directory,
           withDevices ? [...crds, draCrds(directory)] : crds,

@@ -7,10 +7,12 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { NODE } from "../../src/apis/core/node.ts";
+import { POD } from "../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import { writeKubeconfig } from "../../src/cli/sandbox/kubeconfig-file.ts";
+import { profilesIn } from "../../src/cli/sandbox/scheduler-file.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import type { KubeResponse } from "../../src/kube/transport/transport.ts";
 import { createLogger } from "../../src/operator/logging/logger.ts";
@@ -18,18 +20,25 @@ import { webhookCaller } from "../../src/sandbox/apiserver/admission/webhook-htt
 import { startHttps } from "../../src/sandbox/apiserver/https/https-server.ts";
 import { createSandbox } from "../../src/sandbox/cluster.ts";
 import type { PodRequest } from "../../src/sandbox/pod-http.ts";
+import { schedulerPod } from "./scheduler-profile.ts";
 
 const SEED = 1;
 
 /**
- * Starts the sandbox and writes a kubeconfig into the folder. `withDevices`: serves DRAConfigs and runs their
- * drivers.
+ * Starts the sandbox and writes a kubeconfig into the folder. `schedulerConfig`: the file of kube-scheduler's
+ * configuration. `withDevices`: serves DRAConfigs and runs their drivers.
  */
-export async function openSandbox(
-  directory: string,
-  crds: readonly string[],
-  withDevices: boolean,
-): Promise<{ client: KubeClient; kubeconfig: string; close: () => Promise<void> }> {
+export async function openSandbox({
+  directory,
+  crds,
+  schedulerConfig,
+  withDevices,
+}: {
+  readonly directory: string;
+  readonly crds: readonly string[];
+  readonly schedulerConfig: string;
+  readonly withDevices: boolean;
+}): Promise<{ client: KubeClient; kubeconfig: string; close: () => Promise<void> }> {
   const clock = new SystemClock();
   const log = createLogger({
     clock,
@@ -46,6 +55,7 @@ export async function openSandbox(
     clusterName: "upstream",
     region: "us-west-2",
     kubernetesVersion: "1.34",
+    schedulerProfiles: profilesIn(schedulerConfig, readFileSync(schedulerConfig, "utf8")),
     withDevices,
     manifests: crds.flatMap((folder) =>
       readdirSync(folder)
@@ -63,6 +73,8 @@ export async function openSandbox(
   const taints = [{ key: "CriticalAddonsOnly", effect: "NoSchedule" }];
   for (const { metadata } of items)
     await client.patch(NODE, metadata, { type: "merge", body: { spec: { taints } } });
+  const [first] = items;
+  if (first !== undefined) await client.create(POD, schedulerPod(first.metadata.name));
   const https = await startHttps(sandbox.apiServer, {
     port: 0,
     directory: join(directory, "pki"),

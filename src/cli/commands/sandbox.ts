@@ -59,6 +59,10 @@ export function sandboxCommand(): Command {
       "--dra",
       "machines publish their GPUs and EFA interfaces as ResourceSlices, for pods with ResourceClaims",
     )
+    .option(
+      "--kube-scheduler-config <file>",
+      "configuration of the simulated kube-scheduler: profiles by schedulerName, default topology spread",
+    )
     .allowExcessArguments(false)
     .action(sandbox);
   return withExamples(

@@ -28,6 +28,7 @@ import { kwokInstanceTypes } from "../../providers/kwok/instance-types.ts";
 import { webhookCaller } from "../../sandbox/apiserver/admission/webhook-http.ts";
 import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../../sandbox/base-state.ts";
 import { createSandbox, type Sandbox } from "../../sandbox/cluster.ts";
+import type { SchedulerProfile } from "../../sandbox/kube-scheduler/profiles.ts";
 import type { Trace } from "../../sandbox/trace.ts";
 import { awsProviderOf, kwokProvider } from "../controller/providers.ts";
 import { BUILD } from "../program/build.ts";
@@ -48,6 +49,8 @@ export interface BoxOptions {
   readonly logLevel: "debug" | "info" | "error";
   /** `beta-only` leaves the kinds of v1alpha5 out, as v0.33 did. Default `all`. */
   readonly generations?: "all" | "beta-only";
+  /** The profiles of the simulated kube-scheduler. Default: `default-scheduler`, as Kubernetes has it. */
+  readonly schedulerProfiles?: readonly SchedulerProfile[];
   /** Whether machines publish devices for dynamic resource allocation. Default: false. */
   readonly dra?: boolean;
   /** Wraps the simulated AWS, for example in the real SDK over loopback. Default: direct calls. */
@@ -100,6 +103,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     region,
     ...(options.sells === undefined ? {} : { sells: options.sells }),
     kubernetesVersion: options.kubernetesVersion,
+    schedulerProfiles: options.schedulerProfiles,
     manifests: [...crds(options.generations), ...webhookConfigurations()],
     webhooks: webhookCaller(async (config, review) =>
       answerWebhook(config.service?.path ?? "", review, admission),

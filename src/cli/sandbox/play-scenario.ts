@@ -16,6 +16,7 @@ import { toStderr, toStdout } from "../program/output.ts";
 import { printedScreen, stdoutScreen } from "../program/terminal.ts";
 import { type BoxOptions, openBox } from "./box.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
+import { readSchedulerProfiles } from "./scheduler-file.ts";
 import { loadManifests, readScenario } from "./story-file.ts";
 import { StoryMoney } from "./story-money.ts";
 import { storyPage } from "./story-page.ts";
@@ -24,7 +25,14 @@ import { tracePrinter } from "./trace-printer.ts";
 /** The flags of the sandbox that scenarios use. */
 export type StoryOptions = Pick<
   SandboxFlags,
-  "seed" | "provider" | "clusterName" | "region" | "kubernetesVersion" | "setting" | "logLevel"
+  | "seed"
+  | "provider"
+  | "clusterName"
+  | "region"
+  | "kubernetesVersion"
+  | "kubeSchedulerConfig"
+  | "setting"
+  | "logLevel"
 >;
 
 /** Plays the scenario. Returns the exit code: 0 if every expectation held, otherwise 1. */
@@ -80,7 +88,8 @@ export async function play(
 ): Promise<StoryOutcome> {
   const clock = new VirtualClock();
   const flags = settingFlags(options.setting ?? []);
-  const box = await openBox({ ...options, flags, clock, trace });
+  const schedulerProfiles = readSchedulerProfiles(options.kubeSchedulerConfig);
+  const box = await openBox({ ...options, flags, schedulerProfiles, clock, trace });
   const applied = scenario.steps.flatMap((step) => (step.do === "apply" ? step.objects : []));
   try {
     const result = await runScenario(scenario, {

@@ -33,6 +33,7 @@ import { restartWithPod } from "./karpenter-pod.ts";
 import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
 import { actOnSandbox, sandboxActs } from "./sandbox-acts.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
+import { readSchedulerProfiles } from "./scheduler-file.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
 /** Milliseconds in which a failed sandbox must close. */
@@ -82,6 +83,7 @@ async function serve(
     ...flags,
     spans: await spansOf(parts, log),
     flags: settingFlags(flags.setting ?? []),
+    schedulerProfiles: readSchedulerProfiles(flags.kubeSchedulerConfig),
     clock,
     isAsked: true,
     trace,

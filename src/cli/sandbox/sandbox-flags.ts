@@ -13,6 +13,8 @@ export interface SandboxFlags {
   readonly generations: "all" | "beta-only";
   /** Whether machines publish devices for dynamic resource allocation. */
   readonly dra?: boolean;
+  /** The file of the simulated kube-scheduler's configuration. */
+  readonly kubeSchedulerConfig?: string;
   readonly scenario?: string;
   /** The file for the page of a scenario. */
   readonly html?: string;

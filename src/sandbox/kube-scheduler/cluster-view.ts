@@ -25,10 +25,9 @@ import { claimStatuses, type DeviceObjects, podClaims } from "./devices/pod-clai
 import { mayFit } from "./feasible.ts";
 import type { FilterName } from "./filters/filter.ts";
 import { type Labels, NO_LABELS, type PodInfo, podInfo } from "./pod-info.ts";
+import { profileOf, type SchedulerProfile } from "./profiles.ts";
 import { SchedulingQueue, type Waiting } from "./queue.ts";
 import { Snapshot, type Surroundings } from "./snapshot.ts";
-
-const SCHEDULER_NAME = "default-scheduler";
 
 /** Filters whose result may change when a pod is placed on a node; ON_POD_GONE: when a pod is removed from one. */
 const ON_POD_PLACED: readonly FilterName[] = ["InterPodAffinity", "PodTopologySpread"];
@@ -166,7 +165,7 @@ export class ClusterView {
       this.#note(ON_POD_PLACED);
       return;
     }
-    if ((pod.spec.schedulerName ?? SCHEDULER_NAME) !== SCHEDULER_NAME) return;
+    if (this.snapshot.surroundings.profile(pod.spec.schedulerName) === undefined) return;
     const lacksClaims = "message" in podClaims(pod, this.snapshot.surroundings.devices);
     if (lacksClaims) this.#withoutClaims.set(key, pod);
     else this.#withoutClaims.delete(key);
@@ -249,9 +248,14 @@ export class ClusterView {
 }
 
 /** Creates a view that follows the mirrors. `assumed`: allocations of claims that are decided and not written yet. */
-export function watchCluster(deps: PartDeps, assumed: AssumedClaims): ClusterView {
+export function watchCluster(
+  deps: PartDeps,
+  assumed: AssumedClaims,
+  profiles: readonly SchedulerProfile[],
+): ClusterView {
   const { mirrors, clock } = deps;
-  const view = new ClusterView(surroundingsOf(mirrors, assumed), () => clock.now());
+  const surroundings = { ...surroundingsOf(mirrors, assumed), profile: profileOf(profiles) };
+  const view = new ClusterView(surroundings, () => clock.now());
   podMirror(mirrors).on((event, pod, before) =>
     event === "removed" ? view.dropPod(pod) : view.takePod(pod, before),
   );
@@ -287,7 +291,7 @@ function devicesOf(mirrors: Mirrors): DeviceObjects {
   };
 }
 
-function surroundingsOf(mirrors: Mirrors, assumed: AssumedClaims): Surroundings {
+function surroundingsOf(mirrors: Mirrors, assumed: AssumedClaims): Omit<Surroundings, "profile"> {
   const claims = mirrors.of(PERSISTENT_VOLUME_CLAIM);
   const volumes = mirrors.of(PERSISTENT_VOLUME);
   const classes = mirrors.of(STORAGE_CLASS);

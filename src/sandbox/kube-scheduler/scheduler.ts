@@ -28,11 +28,12 @@ import { unschedulableMessage } from "./message.ts";
 import type { NodeInfo } from "./node-info.ts";
 import type { PodInfo } from "./pod-info.ts";
 import { findPreemption, PREEMPTED_REASON } from "./preemption.ts";
+import { DEFAULT_PROFILES, DEFAULT_SCHEDULER, type SchedulerProfile } from "./profiles.ts";
 import type { Waiting } from "./queue.ts";
 import { bestNode } from "./scores.ts";
 import { isBound, podVolumes, SELECTED_NODE_ANNOTATION } from "./volumes.ts";
 
-const REQUEST: Request = { kind: "Scheduler", name: "default-scheduler" };
+const REQUEST: Request = { kind: "Scheduler", name: DEFAULT_SCHEDULER };
 /** Bindings in one batch. Other parts of the sandbox run between two batches. */
 const BINDINGS_AT_ONCE = 64;
 /** Milliseconds that a placed pod may wait for its volumes. Then it is scheduled again. */
@@ -45,9 +46,12 @@ interface AwaitingVolumes {
   readonly untilMs: number;
 }
 
-/** Binds pods of `default-scheduler`. Everything it needs comes from the mirrors. */
-export function schedulerController(deps: PartDeps): Controller {
-  const scheduler = new Scheduler(deps);
+/** Binds the pods of its profiles. Everything it needs comes from the mirrors. */
+export function schedulerController(
+  deps: PartDeps,
+  profiles: readonly SchedulerProfile[] = DEFAULT_PROFILES,
+): Controller {
+  const scheduler = new Scheduler(deps, profiles);
   return {
     name: "kube-scheduler",
     watches: [],
@@ -61,18 +65,21 @@ export function schedulerController(deps: PartDeps): Controller {
 class Scheduler {
   readonly view: ClusterView;
   readonly #deps: PartDeps;
-  readonly #recorder: EventRecorder;
+  /** Event recorders, by the name of the profile. */
+  readonly #recorders: ReadonlyMap<string, EventRecorder>;
   readonly #awaitingVolumes = new Map<string, AwaitingVolumes>();
   readonly #assumedClaims = new AssumedClaims();
   /** The writes to ResourceClaims that must come before the binding, by pod. */
   readonly #claimWrites = new Map<string, readonly ClaimWrite[]>();
   readonly #shares: Random;
 
-  constructor(deps: PartDeps) {
+  constructor(deps: PartDeps, profiles: readonly SchedulerProfile[]) {
     this.#deps = deps;
-    this.#recorder = createPartRecorder(deps, "default-scheduler");
+    this.#recorders = new Map(
+      profiles.map(({ schedulerName }) => [schedulerName, createPartRecorder(deps, schedulerName)]),
+    );
     this.#shares = deps.random.fork("scheduler/shares");
-    this.view = watchCluster(deps, this.#assumedClaims);
+    this.view = watchCluster(deps, this.#assumedClaims, profiles);
   }
 
   async run(): Promise<Outcome> {
@@ -157,7 +164,7 @@ class Scheduler {
       type: "DisruptionTarget",
       status: "True",
       reason: PREEMPTED_REASON,
-      message: "default-scheduler: preempting to accommodate a higher priority pod",
+      message: `${schedulerOf(preemptor)}: preempting to accommodate a higher priority pod`,
       lastTransitionTime: toRfc3339(this.#deps.clock.now()),
     };
     try {
@@ -170,7 +177,7 @@ class Scheduler {
         this.#deps.log.warn("preempting a pod failed", { Pod: victim.key, error: String(error) });
       return;
     }
-    this.#recorder.publish({
+    this.#recorders.get(schedulerOf(preemptor))?.publish({
       object: subject(POD, current),
       type: "Normal",
       reason: "Preempted",
@@ -216,7 +223,7 @@ class Scheduler {
     }
     this.#forgetClaims(pod.key);
     await this.#deps.kube.bind({ name, namespace, uid }, nodeName);
-    this.#recorder.publish({
+    this.#recorders.get(schedulerOf(pod))?.publish({
       object: subject(POD, pod.pod),
       type: "Normal",
       reason: "Scheduled",
@@ -294,7 +301,7 @@ class Scheduler {
     const same = (current.status?.nominatedNodeName ?? "") === (nominated ?? "");
     if (known?.reason === "Unschedulable" && known.message === message && same) return;
     this.#trace("pending", pod, message);
-    this.#recorder.publish({
+    this.#recorders.get(schedulerOf(pod))?.publish({
       object: subject(POD, pod.pod),
       type: "Warning",
       reason: "FailedScheduling",
@@ -313,6 +320,11 @@ class Scheduler {
     const atMs = this.#deps.clock.now();
     this.#deps.trace?.({ atMs, actor: "scheduler", verb, object: `pod ${pod.key}`, what });
   }
+}
+
+/** The name of the profile that schedules the pod. */
+function schedulerOf({ pod }: PodInfo): string {
+  return pod.spec.schedulerName ?? DEFAULT_SCHEDULER;
 }
 
 function withUnschedulable(

@@ -5,16 +5,14 @@
  */
 import { matchesNodeSelectorTerm } from "../../apis/core/selectors.ts";
 import { tolerates } from "../../apis/core/tolerations.ts";
-import type { LabelSelector } from "../../apis/meta.ts";
 import { podsSeenBy } from "./filters/inter-pod-affinity.ts";
 import { isEmptyTerm } from "./filters/node.ts";
 import {
   hasAllKeys,
-  isEmptySelector,
   isIncluded,
   matchingPods,
+  podSpread,
   type SpreadConstraint,
-  spreadConstraints,
 } from "./filters/topology-spread.ts";
 import type { NodeInfo } from "./node-info.ts";
 import type { PodInfo, Term } from "./pod-info.ts";
@@ -22,7 +20,6 @@ import type { Snapshot } from "./snapshot.ts";
 
 const MAX_SCORE = 100;
 const HOSTNAME = "kubernetes.io/hostname";
-const ZONE = "topology.kubernetes.io/zone";
 
 /** The scores of one plugin, in the order of `nodes`. Undefined if it does not apply. */
 type Score = (
@@ -112,25 +109,16 @@ function normalize(values: readonly number[], reverse: boolean): readonly number
   });
 }
 
-/** Constraints that kube-scheduler uses for a pod without any: hosts, then zones. */
-const SYSTEM_DEFAULT = [
-  { topologyKey: HOSTNAME, maxSkew: 3 },
-  { topologyKey: ZONE, maxSkew: 5 },
-];
-
 function podTopologySpread(
   pod: PodInfo,
   nodes: readonly NodeInfo[],
   snapshot: Snapshot,
 ): readonly number[] | undefined {
-  const own = (pod.pod.spec.topologySpreadConstraints ?? []).length > 0;
-  const constraints = own
-    ? spreadConstraints(pod, "ScheduleAnyway")
-    : defaultConstraints(pod, snapshot);
+  const { constraints, needsAllKeys } = podSpread(pod, "ScheduleAnyway", snapshot);
   if (constraints.length === 0) return undefined;
-  const ignored = nodes.map((node) => own && !hasAllKeys(node, constraints));
+  const ignored = nodes.map((node) => needsAllKeys && !hasAllKeys(node, constraints));
   const counts = constraints.map((constraint) =>
-    softCounts(constraint, constraints, { pod, nodes, snapshot, ignored, own }),
+    softCounts(constraint, constraints, { pod, nodes, snapshot, ignored, needsAllKeys }),
   );
   const raw = nodes.map((node, index) => {
     if (ignored[index]) return 0;
@@ -170,10 +158,10 @@ function softCounts(
     readonly nodes: readonly NodeInfo[];
     readonly snapshot: Snapshot;
     readonly ignored: readonly boolean[];
-    readonly own: boolean;
+    readonly needsAllKeys: boolean;
   },
 ): SoftCounts {
-  const { pod, nodes, snapshot, ignored, own } = context;
+  const { pod, nodes, snapshot, ignored, needsAllKeys } = context;
   const podsByNode = matchingPods(constraint, pod, snapshot);
   if (constraint.topologyKey === HOSTNAME) {
     const size = ignored.filter((isIgnored) => !isIgnored).length;
@@ -188,39 +176,12 @@ function softCounts(
   for (const [name, pods] of podsByNode) {
     const node = snapshot.node(name);
     if (node?.node === undefined) continue;
-    if (own && !hasAllKeys(node, all)) continue;
+    if (needsAllKeys && !hasAllKeys(node, all)) continue;
     const value = node.labels[constraint.topologyKey];
     if (value === undefined || !counts.has(value) || !isIncluded(constraint, pod, node)) continue;
     counts.set(value, (counts.get(value) as number) + pods);
   }
   return { podsOf: (_, value) => counts.get(value) ?? 0, weight: Math.log(counts.size + 2) };
-}
-
-function defaultConstraints(pod: PodInfo, snapshot: Snapshot): SpreadConstraint[] {
-  const selector = defaultSelector(pod, snapshot);
-  if (selector === undefined || isEmptySelector(selector)) return [];
-  return SYSTEM_DEFAULT.map((constraint) => ({
-    ...constraint,
-    minDomains: 1,
-    selector,
-    honorAffinity: true,
-    honorTaints: false,
-  }));
-}
-
-/** The selectors of the pod's owner, and of all Services that select the pod, joined into one selector. */
-function defaultSelector(pod: PodInfo, snapshot: Snapshot): LabelSelector | undefined {
-  const matchLabels: Record<string, string> = {};
-  for (const service of snapshot.surroundings.services(pod.namespace)) {
-    const wanted = Object.entries(service.spec?.selector ?? {});
-    if (wanted.length === 0 || !wanted.every(([k, v]) => pod.labels[k] === v)) continue;
-    Object.assign(matchLabels, Object.fromEntries(wanted));
-  }
-  const owner = snapshot.surroundings.ownerSelector(pod.pod);
-  return {
-    matchLabels: { ...matchLabels, ...owner?.matchLabels },
-    matchExpressions: owner?.matchExpressions ?? [],
-  };
 }
 
 function interPodAffinity(

@@ -14,12 +14,15 @@ import { canonicalJson } from "../../base/json.ts";
 import type { DeviceObjects } from "./devices/pod-claims.ts";
 import { NodeInfo } from "./node-info.ts";
 import type { Labels, PodInfo, Term } from "./pod-info.ts";
+import type { SchedulerProfile } from "./profiles.ts";
 import type { VolumeObjects } from "./volumes.ts";
 
 /** Other objects that filters and scores read. They are looked up when needed. */
 export interface Surroundings {
   readonly volumes: VolumeObjects;
   readonly devices: DeviceObjects;
+  /** The profile that schedules pods with this `spec.schedulerName`. Undefined: another scheduler does. */
+  profile(schedulerName: string | undefined): SchedulerProfile | undefined;
   namespaceLabels(namespace: string): Labels;
   services(namespace: string): readonly Service[];
   budgets(namespace: string): readonly PodDisruptionBudget[];

@@ -14,6 +14,7 @@ import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { createManager } from "../../kube/manager/manager.ts";
 import { LiveMirrors } from "../../kube/mirror/mirrors.ts";
 import { createRegistry } from "../apiserver/registry/create-registry.ts";
+import type { SchedulerProfile } from "../kube-scheduler/profiles.ts";
 import { schedulerController } from "../kube-scheduler/scheduler.ts";
 import { draConfigDefinition } from "../kubelet/dra-config.ts";
 import { draDriverController } from "../kubelet/dra-driver.ts";
@@ -47,6 +48,8 @@ export async function startParts(
     readonly kubelets?: KubeletOptions;
     /** Whether DRAConfig objects are served and their drivers run. */
     readonly draConfigs?: boolean;
+    /** The scheduler's profiles. */
+    readonly profiles?: readonly SchedulerProfile[];
   } = {},
 ): Promise<PartsCluster> {
   const clock = new VirtualClock();
@@ -72,7 +75,7 @@ export async function startParts(
   const kubelets = new Kubelets(deps, options.kubelets);
   const manager = createManager({ mirrors, clock, random: random.fork("manager"), log: SILENT });
   for (const controller of [
-    schedulerController(deps),
+    schedulerController(deps, options.profiles),
     ...kubeletControllers(kubelets),
     ...workloadControllers(deps),
   ]) {

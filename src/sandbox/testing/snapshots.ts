@@ -3,6 +3,7 @@ import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { DeviceObjects } from "../kube-scheduler/devices/pod-claims.ts";
 import { NO_LABELS, podInfo } from "../kube-scheduler/pod-info.ts";
+import { DEFAULT_PROFILES, profileOf } from "../kube-scheduler/profiles.ts";
 import { Snapshot, type Surroundings } from "../kube-scheduler/snapshot.ts";
 import type { VolumeObjects } from "../kube-scheduler/volumes.ts";
 
@@ -21,10 +22,11 @@ const NO_DEVICES: DeviceObjects = {
   deviceClass: () => undefined,
 };
 
-/** Surroundings without volumes, devices, namespaces or Services. */
+/** Surroundings with the default profile, without volumes, devices, namespaces or Services. */
 export const NO_SURROUNDINGS: Surroundings = {
   volumes: NO_VOLUMES,
   devices: NO_DEVICES,
+  profile: profileOf(DEFAULT_PROFILES),
   namespaceLabels: () => NO_LABELS,
   services: () => [],
   budgets: () => [],

@@ -1,7 +1,8 @@
 /**
  * PodTopologySpread. This file has the filter for hard constraints, and what the filter and the score share:
- * which constraints a pod has, and which nodes count.
+ * which constraints a pod has, its own or those of its scheduler profile, and which nodes count.
  */
+import type { TopologySpreadConstraint } from "../../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import type { LabelSelector } from "../../../apis/meta.ts";
 import type { NodeInfo } from "../node-info.ts";
@@ -21,12 +22,58 @@ export interface SpreadConstraint {
   readonly honorTaints: boolean;
 }
 
-/** The constraints of the pod with this `whenUnsatisfiable`. */
-export function spreadConstraints(
+/** The constraints of a pod. */
+export interface PodSpread {
+  readonly constraints: readonly SpreadConstraint[];
+  /** Whether nodes without one of the topology labels get no score. */
+  readonly needsAllKeys: boolean;
+}
+
+/**
+ * The constraints of the pod with this `whenUnsatisfiable`. A pod without constraints of its own gets those of its
+ * profile, if the Services that select it and its owner give a selector.
+ */
+export function podSpread(
   pod: PodInfo,
   whenUnsatisfiable: "DoNotSchedule" | "ScheduleAnyway",
-): SpreadConstraint[] {
-  return (pod.pod.spec.topologySpreadConstraints ?? [])
+  snapshot: Snapshot,
+): PodSpread {
+  const own = pod.pod.spec.topologySpreadConstraints ?? [];
+  if (own.length > 0)
+    return { constraints: withDefaults(own, whenUnsatisfiable, pod), needsAllKeys: true };
+  const { profile } = snapshot.surroundings;
+  const { constraints = [], isSystem = true } =
+    profile(pod.pod.spec.schedulerName)?.defaultSpread ?? {};
+  const needsAllKeys = !isSystem;
+  if (constraints.every((one) => one.whenUnsatisfiable !== whenUnsatisfiable))
+    return { constraints: [], needsAllKeys };
+  const labelSelector = defaultSelector(pod, snapshot);
+  if (isEmptySelector(labelSelector)) return { constraints: [], needsAllKeys };
+  const selecting = constraints.map((one) => ({ ...one, labelSelector }));
+  return { constraints: withDefaults(selecting, whenUnsatisfiable, pod), needsAllKeys };
+}
+
+/** The selectors of the pod's owner, and of all Services that select the pod, joined into one selector. */
+function defaultSelector(pod: PodInfo, snapshot: Snapshot): LabelSelector {
+  const matchLabels: Record<string, string> = {};
+  for (const service of snapshot.surroundings.services(pod.namespace)) {
+    const wanted = Object.entries(service.spec?.selector ?? {});
+    if (wanted.length === 0 || !wanted.every(([k, v]) => pod.labels[k] === v)) continue;
+    Object.assign(matchLabels, Object.fromEntries(wanted));
+  }
+  const owner = snapshot.surroundings.ownerSelector(pod.pod);
+  return {
+    matchLabels: { ...matchLabels, ...owner?.matchLabels },
+    matchExpressions: owner?.matchExpressions ?? [],
+  };
+}
+
+function withDefaults(
+  constraints: readonly TopologySpreadConstraint[],
+  whenUnsatisfiable: "DoNotSchedule" | "ScheduleAnyway",
+  pod: PodInfo,
+): readonly SpreadConstraint[] {
+  return constraints
     .filter((constraint) => constraint.whenUnsatisfiable === whenUnsatisfiable)
     .map((constraint) => ({
       topologyKey: constraint.topologyKey,
@@ -57,7 +104,7 @@ export function matchingPods(
 const NONE: ReadonlyMap<string, number> = new Map();
 
 /** True for a selector without labels and expressions. */
-export function isEmptySelector(selector: LabelSelector): boolean {
+function isEmptySelector(selector: LabelSelector): boolean {
   return (
     Object.keys(selector.matchLabels ?? {}).length === 0 &&
     (selector.matchExpressions ?? []).length === 0
@@ -87,7 +134,7 @@ const MISSING_LABEL = unresolvable(
 export const podTopologySpread: Filter = {
   name: "PodTopologySpread",
   prepare(pod, snapshot) {
-    const constraints = spreadConstraints(pod, "DoNotSchedule");
+    const { constraints } = podSpread(pod, "DoNotSchedule", snapshot);
     if (constraints.length === 0) return SKIP;
     const states = constraints.map((constraint) => domains(constraint, constraints, pod, snapshot));
     return {
