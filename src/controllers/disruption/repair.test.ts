@@ -122,6 +122,38 @@ describe("node repair", () => {
     expect(world.lines.find((line) => line.includes("selected repair policy"))).toContain(
       '"condition":"Disk","status":"False","reason":"ReadOnly","reason-regex":".*","fallback":false,"action":"ReplaceNode"',
     );
+    expect(world.lines.find((line) => line.includes("selected repair policy"))).toContain(
+      '"termination-grace-period":"2m0s","termination-grace-period-condition":"Disk"',
+    );
+    await world.stop();
+  });
+
+  it("writes a debug line when a node begins to match a policy, and when it stops", async () => {
+    const world = await nodesOf({ nodes: ["a"] });
+    const lines = () => world.lines.filter((line) => /match(?:ed|es any) repair policy/.test(line));
+    expect(lines()).toEqual([]);
+    report(world, "a", "False");
+    const dueAt = toRfc3339(world.clock.now() + MINUTE_MS);
+    await world.clock.advance(1_000);
+    // A heartbeat changes nothing that policies read.
+    world.api.change(NODE, "a", { metadata: { labels: { beat: "1" } } });
+    await world.clock.advance(1_000);
+    expect(lines()).toEqual([
+      `debug matched repair policy {"controller":"state.node","Node":{"name":"a"},"condition":"Disk","status":"False","reason":"ReadOnly","reason-regex":".*","fallback":false,"action":"ReplaceNode","eligible-at":"${dueAt}","termination-grace-period":"2m0s"}`,
+    ]);
+    report(world, "a", "True");
+    await world.clock.advance(1_000);
+    expect(lines().slice(1)).toEqual([
+      'debug no longer matches any repair policy {"controller":"state.node","Node":{"name":"a"}}',
+    ]);
+    await world.stop();
+  });
+
+  it("writes no such line while repair is off", async () => {
+    const world = await nodesOf({ nodes: ["a"], settings: { gates: { nodeRepair: false } } });
+    report(world, "a", "False");
+    await world.clock.advance(1_000);
+    expect(world.lines.filter((line) => line.includes("repair policy"))).toEqual([]);
     await world.stop();
   });
 

@@ -10,10 +10,11 @@ import {
 import { type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
-import type { Logger } from "../../base/log.ts";
+import type { LogFields, Logger } from "../../base/log.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import type { CommandRecord } from "../../core/disruption/record.ts";
+import type { Ailment } from "../../core/repair/ailments.ts";
 import { withReboot } from "../../core/repair/reboots.ts";
 import { changeClaim } from "../claims.ts";
 import { permitReboot } from "../ending/permit-reboot.ts";
@@ -139,15 +140,10 @@ function withGrace(claim: NodeClaim, graceMs: number | undefined): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** Logs which repair policy a command follows. */
-export function tellRepair(world: World, { candidates, repair }: Command): void {
-  const [one] = candidates;
-  if (repair === undefined || one === undefined) return;
-  const { ailment, graceMs, isEscalated, action } = repair;
-  const { reasonRegex } = ailment.policy;
-  world.log.with({ controller: "disruption" }).info("selected repair policy", {
-    Node: { name: one.node.name },
-    NodeClaim: { name: one.claim.metadata.name },
+/** The fields of an ailment in a log line, in upstream's order. */
+export function ailmentFields({ policy, ...ailment }: Ailment): LogFields {
+  const { reasonRegex, action } = policy;
+  return {
     condition: ailment.conditionType,
     status: ailment.conditionStatus,
     reason: ailment.reason,
@@ -155,7 +151,25 @@ export function tellRepair(world: World, { candidates, repair }: Command): void 
     fallback: reasonRegex === undefined,
     action,
     "eligible-at": toRfc3339(ailment.dueMs),
-    ...(graceMs === undefined ? {} : { "termination-grace-period": formatDuration(graceMs) }),
+  };
+}
+
+/** Logs which repair policy a command follows. */
+export function tellRepair(world: World, { candidates, repair }: Command): void {
+  const [one] = candidates;
+  if (repair === undefined || one === undefined) return;
+  const { ailment, graceOf, isEscalated, action } = repair;
+  world.log.with({ controller: "disruption" }).info("selected repair policy", {
+    Node: { name: one.node.name },
+    NodeClaim: { name: one.claim.metadata.name },
+    ...ailmentFields(ailment),
+    action,
+    ...(graceOf === undefined
+      ? {}
+      : {
+          "termination-grace-period": formatDuration(graceOf.policy.terminationGracePeriodMs ?? 0),
+          "termination-grace-period-condition": graceOf.conditionType,
+        }),
     ...(isEscalated ? { "reboot-escalated": true } : {}),
   });
 }

@@ -7,10 +7,24 @@ import type { ClusterState } from "../../core/state/cluster.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { type Feed, fed, feeder } from "./feeder.ts";
+import { repairLines } from "./repair-lines.ts";
 
 /** The controller that updates the cluster state with Nodes. */
-export function stateNode({ cluster }: World): Controller {
-  return feeder("state.node", [fed(nodeFeed(cluster))]);
+export function stateNode(world: World): Controller {
+  const { kind, put, remove } = nodeFeed(world.cluster);
+  const lines = repairLines(world);
+  const feed: Feed<Node> = {
+    kind,
+    put: (node) => {
+      put(node);
+      lines.put(node);
+    },
+    remove: (node) => {
+      remove(node);
+      lines.remove(node);
+    },
+  };
+  return feeder("state.node", [fed(feed)]);
 }
 
 /** How all Nodes, whoever owns them, are put into the cluster state. */

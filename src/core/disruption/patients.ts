@@ -37,6 +37,8 @@ export interface Repairing {
   readonly ailment: Ailment;
   /** The longest time that the drain may take. Absent: no limit. */
   readonly graceMs?: number;
+  /** The ailment with the shortest time limit of all policies. Absent: no policy sets a limit. */
+  readonly graceOf?: Ailment;
   /** Whether the node is replaced although a reboot would be the remedy, because it was rebooted too often lately. */
   readonly isEscalated: boolean;
 }
@@ -68,6 +70,7 @@ export function repairOf(claim: NodeClaim, ailments: readonly Ailment[], nowMs: 
   return {
     action: isEscalated ? "ReplaceNode" : treatment.action,
     ailment: treatment.ailment,
+    ...(treatment.graceOf === undefined ? {} : { graceOf: treatment.graceOf }),
     ...(bounds.length === 0 ? {} : { graceMs: Math.min(...bounds) }),
     isEscalated,
   };

@@ -13,6 +13,8 @@ export interface Treatment {
   readonly ailment: Ailment;
   /** The longest time that the drain may take. Absent: no policy sets it, so the claim's own limit counts. */
   readonly graceMs?: number;
+  /** The ailment whose policy sets `graceMs`. */
+  readonly graceOf?: Ailment;
 }
 
 /** The repair that is due now. Undefined: none is due. */
@@ -20,12 +22,19 @@ export function treatmentOf(ailments: readonly Ailment[], nowMs: number): Treatm
   const due = ailments.filter(({ dueMs }) => dueMs <= nowMs);
   const [first] = due.toSorted(byUrgency);
   if (first === undefined) return undefined;
-  const graces = due.flatMap(({ policy }) => policy.terminationGracePeriodMs ?? []);
-  return {
-    action: first.policy.action,
-    ailment: first,
-    ...(graces.length === 0 ? {} : { graceMs: Math.min(...graces) }),
-  };
+  return { action: first.policy.action, ailment: first, ...shortestGrace(due) };
+}
+
+/** The shortest time limit of a drain. Of equal ones, that of the ailment that was due first. */
+function shortestGrace(due: readonly Ailment[]): Pick<Treatment, "graceMs" | "graceOf"> {
+  const graces = due.flatMap((graceOf) => {
+    const { terminationGracePeriodMs: graceMs } = graceOf.policy;
+    return graceMs === undefined ? [] : [{ graceMs, graceOf }];
+  });
+  const [shortest = {}] = graces.sort(
+    (a, b) => a.graceMs - b.graceMs || a.graceOf.dueMs - b.graceOf.dueMs,
+  );
+  return shortest;
 }
 
 /** The ailment that is due first. Undefined: there are none. */
