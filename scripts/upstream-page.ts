@@ -24,8 +24,8 @@ there, not that it fails.
 |---|---|---|---|
 ${SUITES.map((suite) => totals(results, suite)).join("\n")}
 
-Specs that the suite itself skips need a kube-scheduler with a second profile, as in upstream's kind cluster. The sandbox's
-has one profile.
+Specs that the suite itself skipped need a kube-scheduler with a second profile, as in upstream's kind cluster. On both
+targets it has one now. What is marked as skipped was run before.
 
 ## Known failures
 

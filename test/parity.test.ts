@@ -30,6 +30,15 @@ describe("the record of parity with upstream", () => {
     expect(metrics?.lacks).toContainEqual({ name: "karpenter_new_total", lack: undefined });
   });
 
+  it("fails if a metric here lacks a label of upstream's", () => {
+    const label = "karpenter_nodes_reboots_total{result}";
+    expect(theirs.metricLabels).toContain(label);
+    const { metricLabels, ...rest } = ourFacts();
+    const fewer = { ...rest, metricLabels: metricLabels.filter((name) => name !== label) };
+    const found = compare(theirs, fewer).find(({ area }) => area === "metricLabels");
+    expect(found?.lacks).toEqual([{ name: label, lack: undefined }]);
+  });
+
   it("fails if a flag is removed here", () => {
     const { flags, ...rest } = ourFacts();
     const fewer = { ...rest, flags: flags.filter((name) => name !== "log-level") };

@@ -26,6 +26,7 @@ export function ourFacts(): Omit<UpstreamFacts, "core" | "aws"> {
     ...controllerMetrics({ nodeClassKinds: [], wellKnownLabels: [] }),
     ...AWS_METRICS,
   ];
+  const named = metrics.filter((one) => one.unprefixed !== true);
   return {
     fields: Object.fromEntries(
       customResourceDefinitions().map((crd) => {
@@ -39,7 +40,10 @@ export function ourFacts(): Omit<UpstreamFacts, "core" | "aws"> {
         option.default.split(",").map((gate) => gate.split("=")[0] ?? ""),
       ),
     ),
-    metrics: sorted(metrics.filter((one) => one.unprefixed !== true).map(fullName)),
+    metrics: sorted(named.map(fullName)),
+    metricLabels: sorted(
+      named.flatMap((one) => one.labels.map((label) => `${fullName(one)}{${label}}`)),
+    ),
     events: sorted(
       sampleEvents()
         .map(({ reason }) => reason)

@@ -13,6 +13,7 @@ const AREAS: readonly (readonly [Area, string])[] = [
   ["gates", "Feature gates"],
   ["flags", "Flags of the controller"],
   ["metrics", "Metrics"],
+  ["metricLabels", "Labels of metrics"],
   ["events", "Reasons of events"],
   ["keys", "Labels, annotations, taints, finalizers"],
   ["chartValues", "Values of the chart"],

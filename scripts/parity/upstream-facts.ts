@@ -10,6 +10,8 @@ export interface UpstreamFacts {
   readonly flags: readonly string[];
   readonly gates: readonly string[];
   readonly metrics: readonly string[];
+  /** Each label of a metric, as `metric{label}`. Metrics whose labels a function makes are left out. */
+  readonly metricLabels: readonly string[];
   readonly events: readonly string[];
   readonly keys: readonly string[];
   readonly chartValues: readonly string[];

@@ -30,7 +30,10 @@ const facts: UpstreamFacts = {
   fields: fields(),
   flags: found(/\.\w*Var(?:WithEnv)?\(&o\.[\w.]+, "([a-z0-9-]+)",/g),
   gates: gates(),
-  metrics: metrics(),
+  metrics: metrics().map(({ name }) => name),
+  metricLabels: sorted(
+    metrics().flatMap(({ name, labels }) => labels.map((label) => `${name}{${label}}`)),
+  ),
   events: events(),
   keys: keys(),
   chartValues: valuePaths(
@@ -80,20 +83,43 @@ function gates(): readonly string[] {
   return sorted([...own, ...theirs.split(",").map((one) => one.split("=")[0] ?? "")]);
 }
 
-function metrics(): readonly string[] {
+/** Metrics with their labels, where the source lists the labels. */
+function metrics(): readonly { readonly name: string; readonly labels: readonly string[] }[] {
   const constants = new Map(
-    [...source.matchAll(/(\w+Subsystem)\s*=\s*"(\w+)"/g)].map(([, name, value]) => [name, value]),
+    [...source.matchAll(/(\w+)\s+(?:string\s+)?=\s*"([^"\n]*)"/g)].map(([, name, value]) => [
+      name,
+      value,
+    ]),
+  );
+  const labels = new Map(
+    [...source.matchAll(/(\w+)\s*=\s*opmetrics\.Label\{\s*Name:\s*([\w."]+)/g)].map(
+      ([, name, value = ""]) => [name, meaningOf(value, constants)],
+    ),
   );
   const options = source.matchAll(
     /Namespace:\s*[\w.]+,\s*(?:Subsystem:\s*([\w.]+|"\w+"),\s*)?Name:\s*"(\w+)"/g,
   );
-  return sorted(
-    [...options].map(([, subsystem, name]) => {
-      const given = subsystem?.replace(/^.*\./, "");
-      const part = given?.startsWith('"') ? given.slice(1, -1) : constants.get(given);
-      return ["karpenter", part, name].filter((one) => one !== undefined).join("_");
+  const found = new Map(
+    [...options].map(({ 0: all, 1: subsystem, 2: last = "", index }) => {
+      const rest = source.slice(index + all.length).split(/\bNamespace:/, 1)[0] ?? "";
+      const part = subsystem === undefined ? [] : [meaningOf(subsystem, constants)];
+      const list = /\[\]opmetrics\.Label\{([^}]*)\}/.exec(rest)?.[1] ?? "";
+      const names = list.split(",").map((one) => one.trim().replace(/^.*\./, ""));
+      const own = names.flatMap((one) => (one === "" ? [] : (labels.get(one) ?? one)));
+      return [["karpenter", ...part, last].join("_"), own] as const;
     }),
   );
+  return sorted([...found.keys()]).map((name) => ({ name, labels: found.get(name) ?? [] }));
+}
+
+/** What an expression such as `"code"` or `metrics.ReasonLabel` stands for. */
+function meaningOf(
+  expression: string,
+  constants: ReadonlyMap<string | undefined, string | undefined>,
+): string {
+  if (expression.startsWith('"')) return expression.slice(1, -1);
+  const name = expression.replace(/^.*\./, "");
+  return constants.get(name) ?? name;
 }
 
 /** Event reasons: core's table, and the string literals in core and the AWS provider. */
