@@ -24,6 +24,11 @@ export interface StandInOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Variables whose values differ from those in a container: ports, and what a kubelet fills in. */
   readonly instead?: Readonly<Record<string, string>>;
+  /**
+   * An address of this machine at which the API server reaches the ports of the processes, for its pod proxy. It
+   * becomes the address of each pod that runs. Absent: pods keep the address that they have.
+   */
+  readonly address?: string | undefined;
   /** The file for standard output and standard error of every process. */
   readonly logFile: string;
 }
@@ -68,7 +73,10 @@ export function playDeployment(options: StandInOptions): StandIn {
       one.isWanted = false;
       end(one.child);
     }
-    for (const [uid, pod] of wanted) if (!running.has(uid)) running.set(uid, start(pod, options));
+    for (const [uid, pod] of wanted) {
+      if (!running.has(uid)) running.set(uid, start(pod, options));
+      await giveAddress(pod, options);
+    }
   };
   const looking = (async () => {
     while (!isStopped) {
@@ -93,6 +101,15 @@ export function playDeployment(options: StandInOptions): StandIn {
       );
     },
   };
+}
+
+/** Replaces the address that was made up for a pod. Before the pod runs, kwok would take it for one that needs nothing. */
+async function giveAddress(pod: Pod, { client, address }: StandInOptions): Promise<void> {
+  const { phase, podIP } = (pod.status ?? {}) as { phase?: string; podIP?: string };
+  if (address === undefined || phase !== "Running" || podIP === address) return;
+  const { name, namespace } = pod.metadata;
+  const body = { status: { podIP: address, podIPs: [{ ip: address }] } };
+  await client.patch(POD, { name, namespace }, { type: "merge", body }, "status");
 }
 
 function isToRun({ metadata, spec }: Pod): boolean {

@@ -13,7 +13,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -105,6 +105,8 @@ export async function openBed(options: BedOptions): Promise<Bed> {
       labelSelector: "app.kubernetes.io/instance=karpenter",
       command: commandOf(options),
       env: { KUBECONFIG: kubeconfig },
+      // For the pod proxy to the metrics. The sandbox asks the ports of this machine by itself.
+      address: options.target === "cluster" && options.metricsPort !== 0 ? ownAddress() : undefined,
       instead: { METRICS_PORT: String(options.metricsPort) },
       logFile: join(directory, "karpenter.log"),
     });
@@ -140,6 +142,12 @@ async function playDrivers(client: KubeClient): Promise<() => Promise<void>> {
     await manager.stop();
     mirrors.close();
   };
+}
+
+/** An IPv4 address of this machine that is not loopback: kube-apiserver's pod proxy refuses loopback. */
+function ownAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
+  return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 }
 
 function commandOf({ who, operator }: BedOptions): readonly string[] {

@@ -22,7 +22,8 @@ export interface KnownFailure {
 }
 
 const NOT_BUILT = {
-  scrape: "kube-apiserver cannot reach a pod of the bed, so the suite reads no samples",
+  scrape:
+    "not run there yet; kube-apiserver's pod proxy needs the address that the bed gives the pod",
 } as const;
 
 /**
