@@ -217,6 +217,36 @@ spec:
     );
   });
 
+  it("that finds no room leaves no event and no log line about pods that do not exist", async () => {
+    await open(seed, "{cpu: 4}");
+    await world.apply(room() + buffer("{podTemplateRef: {name: room}, replicas: 6}"));
+    await world.advance(10 * MINUTE_MS);
+    expect(await reason("Provisioning")).toBe("RequiresNewCapacity");
+    const events = (await world.list("Event", "v1")) as unknown as readonly {
+      readonly involvedObject: { readonly kind: string };
+      readonly source?: { readonly component?: string };
+      readonly message: string;
+    }[];
+    const said = events.filter(({ source }) => source?.component === "karpenter");
+    expect(said.length).toBeGreaterThan(0);
+    expect(said.filter(({ involvedObject }) => involvedObject.kind === "Pod")).toEqual([]);
+    expect(world.log().filter((line) => line.includes("could not schedule pod"))).toEqual([]);
+  });
+
+  it("has pods with the defaults of its namespace's LimitRange", async () => {
+    await open(seed);
+    await world.apply(`
+apiVersion: v1
+kind: LimitRange
+metadata: {name: usual, namespace: default}
+spec: {limits: [{type: Container, defaultRequest: {cpu: 3}}]}
+`);
+    const bare = room().replace(", resources: {requests: {cpu: 1500m}}", "");
+    await world.apply(bare + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
+    await world.advance(3 * MINUTE_MS);
+    expect(await nodes()).toHaveLength(2);
+  });
+
   it("gives its room to pods of a workload at once, and shrinks no further than its limit when they go", async () => {
     await open(seed);
     await world.apply(room() + buffer("{podTemplateRef: {name: room}, replicas: 2}"));

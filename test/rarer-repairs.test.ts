@@ -5,6 +5,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { NODE, type Node } from "../src/apis/core/node.ts";
 import { condition } from "../src/apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
 import { toRfc3339 } from "../src/base/clock.ts";
 import { awsPoolManifest } from "../src/testing/manifests.ts";
@@ -143,6 +144,34 @@ describe("node repair", () => {
     await veto(null);
     const isGone = async () => !names(await nodes()).includes(name);
     await world.until("the node is replaced", isGone, 10 * MINUTE_MS);
+  });
+
+  it("heeds the annotation on a NodeClaim that registered before, too", async () => {
+    await open(3);
+    const [claim] = await claims();
+    const { name } = claim?.metadata ?? { name: "" };
+    const annotations = { "karpenter.sh/do-not-repair": "true" };
+    const body = { metadata: { annotations } };
+    await world.client.patch(NODE_CLAIM, { name }, { type: "merge", body });
+    const node = (claim as NodeClaim).status?.nodeName ?? "";
+    await report(node, ["StorageReady", "False", "ReadOnly"]);
+    await world.advance(60 * MINUTE_MS);
+    expect(names(await claims())).toContain(name);
+  });
+
+  it("drains a broken node within the policy's time although a budget of pods forbids evictions", async () => {
+    await open(6);
+    await world.apply(`
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: default}
+spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
+`);
+    const [name = ""] = names(await nodes());
+    await report(name, ["StorageReady", "False", "ReadOnly"]);
+    const isGone = async () => !names(await nodes()).includes(name);
+    await world.until("the node is replaced", isGone, 45 * MINUTE_MS);
+    expect(await nodes()).toHaveLength(6);
   });
 
   it("replaces a node that two reboots did not mend", async () => {

@@ -81,8 +81,7 @@ export class NeedsReader {
       texts.push(isOwn ? canonicalJson(devices) : `claim ${key}`);
       const spec = this.#specOf(devices);
       if (typeof spec === "string") problem ??= `claim ${entry.name}: ${spec}`;
-      // A pod may name the same claim twice, but it is allocated once.
-      else claims.set(key ?? `entry ${entry.name}`, { name: entry.name, key, claim, spec });
+      else claims.set(entryKey(entry, found), { name: entry.name, key, claim, spec });
     }
     const extended = this.#extended.claimOf(pod);
     if (extended !== undefined) {
@@ -131,6 +130,16 @@ export class NeedsReader {
     const text = canonicalJson(devices);
     return within(this.#specs, text, () => claimSpec(devices, this.#reader));
   }
+}
+
+/**
+ * What tells the entries of a pod apart. A pod may name one claim in two entries. An allocated one counts once. For
+ * one without an allocation, kube-scheduler searches devices for each entry, and keeps those of the first.
+ * upstream: kubernetes plugins/dynamicresources (podResourceClaims)
+ */
+function entryKey({ name }: PodClaimEntry, { key, claim }: Pick<Need, "key" | "claim">): string {
+  const isAllocated = claim?.status?.allocation !== undefined;
+  return isAllocated && key !== undefined ? key : `entry ${name}`;
 }
 
 /**
