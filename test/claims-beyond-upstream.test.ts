@@ -1,6 +1,6 @@
 /**
- * Claims where upstream v1.15 is known to be wrong, live in the sandbox: devices of a network, claims that pin pods to a
- * node, counters of several sets, shared capacity taken twice, missing templates, and pools of some zones.
+ * Claims where upstream v1.15 is known to be wrong, live in the sandbox: devices of a network, claims that pin pods
+ * to a node, counters of several sets, shared capacity taken twice, missing templates, and pools of some zones.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Node } from "../src/apis/core/node.ts";

@@ -1,6 +1,6 @@
 /**
- * Rarer cases of CapacityBuffers, live in the sandbox with two seeds: quotas, volumes of a zone, rounding, limits that two
- * buffers share, deleted templates, Jobs, anti-affinity, and room that pods take.
+ * Rarer cases of CapacityBuffers, live in the sandbox with two seeds: quotas, volumes of a zone, rounding, limits
+ * that two buffers share, deleted templates, Jobs, anti-affinity, and room that pods take.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { CapacityBuffer } from "../src/apis/autoscaling/capacity-buffer.ts";

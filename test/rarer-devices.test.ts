@@ -1,6 +1,6 @@
 /**
- * Rarer claims of devices, live in the sandbox with two seeds: alternatives, constraints over requests, partitions,
- * shared capacity, all devices of a node, shared claims, claims of pods that leave, and what is refused.
+ * Rarer claims of devices, live in the sandbox with two seeds: alternatives, constraints over requests,
+ * partitions, shared capacity, all devices of a node, shared claims, claims of pods that leave, and what is refused.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Node } from "../src/apis/core/node.ts";

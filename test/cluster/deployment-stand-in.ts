@@ -103,7 +103,7 @@ export function playDeployment(options: StandInOptions): StandIn {
   };
 }
 
-/** Replaces the address that was made up for a pod. Before the pod runs, kwok would take it for one that needs nothing. */
+/** Replaces the address that kwok made up for a running pod. Earlier, kwok would not start the pod. */
 async function giveAddress(pod: Pod, { client, address }: StandInOptions): Promise<void> {
   const { phase, podIP } = (pod.status ?? {}) as { phase?: string; podIP?: string };
   if (address === undefined || phase !== "Running" || podIP === address) return;

@@ -11,7 +11,10 @@ import { coreFolder } from "./builds.ts";
 
 const MOUNTED = "/etc/kubernetes/karpenter-scheduler-config/kube-scheduler-config.yaml";
 
-/** Writes upstream's configuration with this cluster's connection, which the sandbox's scheduler ignores. Returns the path of the file. */
+/**
+ * Writes upstream's configuration with this cluster's connection, which the sandbox's scheduler ignores. Returns the
+ * path of the file.
+ */
 export function schedulerConfig(directory: string): string {
   const folder = join(coreFolder(), "test", "suites", "regression", "testdata");
   const config = parse(readFileSync(join(folder, "kube-scheduler-config.yaml"), "utf8")) as object;

@@ -1,6 +1,6 @@
 /**
- * Topology spread constraints that a scheduler gives to pods without constraints of their own: what is wrong with such a
- * list. kube-scheduler's configuration and Karpenter's setting SCHEDULER_CONFIG have the same list.
+ * Topology spread constraints that a scheduler gives to pods without constraints of their own: what is wrong with such
+ * a list. kube-scheduler's configuration and Karpenter's setting SCHEDULER_CONFIG have the same list.
  * upstream: kubernetes pkg/scheduler/apis/config/validation (ValidatePodTopologySpreadArgs)
  */
 import { isObject } from "../../base/json.ts";

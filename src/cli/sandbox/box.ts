@@ -114,8 +114,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
   });
   await sandbox.start();
   await createConfigMaps(sandbox, options);
-  const aws =
-    options.connectAws === undefined ? sandbox.aws.api : await options.connectAws(sandbox);
+  const aws = (await options.connectAws?.(sandbox)) ?? sandbox.aws.api;
   const deps: Omit<OperatorDeps, "random"> = {
     clock,
     transport: (options.connectKube ?? withRights(options.provider, settings))(sandbox),

@@ -1,6 +1,6 @@
 /**
- * Debug lines when a Node begins to match repair policies, matches others, or matches none any more. They say when repair
- * may act, and how.
+ * Debug lines when a Node begins to match repair policies, matches others, or matches none any more. They say when
+ * repair may act, and how.
  * upstream: pkg/controllers/state/cluster.go (matchRepairPolicies)
  */
 import type { Node } from "../../apis/core/node.ts";

@@ -9,7 +9,6 @@ import { podInfo } from "./pod-info.ts";
 import {
   DEFAULT_PROFILES,
   profileOf,
-  SYSTEM_SPREAD,
   schedulerConfigurationProblems,
   schedulerProfiles,
 } from "./profiles.ts";
@@ -42,7 +41,7 @@ describe("a KubeSchedulerConfiguration", () => {
   it("gives a profile for each schedulerName, with its default spread", () => {
     expect(problemOf(spreading(LIST))).toBeUndefined();
     expect(PROFILES).toEqual([
-      { schedulerName: "default-scheduler", defaultSpread: SYSTEM_SPREAD },
+      ...DEFAULT_PROFILES,
       {
         schedulerName: "spreading",
         defaultSpread: { constraints: [HARD_ZONES], isSystem: false },

@@ -11,7 +11,7 @@ import { isObject } from "../../base/json.ts";
 export const DEFAULT_SCHEDULER = "default-scheduler";
 
 /** The spread of pods without constraints of their own. */
-export interface DefaultSpread {
+export interface ProfileSpread {
   readonly constraints: readonly TopologySpreadConstraint[];
   /**
    * Whether the constraints are kube-scheduler's own. If so, a node without one of their labels still gets a score; if
@@ -23,11 +23,11 @@ export interface DefaultSpread {
 /** One profile. */
 export interface SchedulerProfile {
   readonly schedulerName: string;
-  readonly defaultSpread: DefaultSpread;
+  readonly defaultSpread: ProfileSpread;
 }
 
 /** kube-scheduler's own default spread: hosts, then zones, both soft. */
-export const SYSTEM_SPREAD: DefaultSpread = {
+const SYSTEM_SPREAD: ProfileSpread = {
   isSystem: true,
   constraints: [
     {
