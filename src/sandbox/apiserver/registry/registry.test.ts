@@ -273,6 +273,9 @@ describe("other kinds in the built-in registry", () => {
     const service = create("", "services", { spec: { ports: [{ port: 80 }] } }).object;
     expect(service.spec.clusterIP).toMatch(/^10\.(9[6-9]|10\d|11[01])\.\d+\.\d+$/);
     expect(service.spec.ports[0]).toEqual({ port: 80, protocol: "TCP", targetPort: 80 });
+    // Clients in Go write a target port that is not set as 0.
+    const zero = create("", "services", { spec: { ports: [{ port: 80, targetPort: 0 }] } }).object;
+    expect(zero.spec.ports[0]).toEqual({ port: 80, protocol: "TCP", targetPort: 80 });
     const status = { capacity: { cpu: 4 } };
     expect(create("", "nodes", { status }).object.status.allocatable).toEqual({ cpu: "4" });
     expect(create("", "secrets", { stringData: { a: "b" } }).object).toMatchObject({

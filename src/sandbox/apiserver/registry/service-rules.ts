@@ -20,6 +20,8 @@ export const SERVICE_RULES: KindRules = {
     fallback(spec, "sessionAffinity", "None");
     for (const port of spec.ports ?? []) {
       fallback(port, "protocol", "TCP");
+      // Clients in Go write 0 for a target port that is not set.
+      if (port["targetPort"] === 0 || port["targetPort"] === "") delete port["targetPort"];
       fallback(port, "targetPort", port.port);
     }
     if (spec.type === "ExternalName") return;
