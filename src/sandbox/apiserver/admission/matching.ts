@@ -5,6 +5,7 @@
  */
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
+import { within } from "../../../base/within.ts";
 import type { Call } from "../engine.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import { fromStorage, toStorage } from "../versions/conversion.ts";
@@ -48,14 +49,31 @@ export function wantedVersion(
   const { definition, engine } = call;
   if (isRuledIn(call, rules, definition, admission)) return definition;
   if (matchPolicy === "Exact" || admission.kind !== undefined) return undefined;
-  return engine.registry
-    .list()
-    .find(
-      (other) =>
-        other.storageKey === definition.storageKey &&
-        other !== definition &&
-        isRuledIn(call, rules, other, admission),
-    );
+  return versionsOf(engine.registry.list(), definition).find(
+    (other) => other !== definition && isRuledIn(call, rules, other, admission),
+  );
+}
+
+/** The versions of each resource, by list of kinds and storage key. A list of kinds never changes. */
+const versions = new WeakMap<
+  readonly ResourceDefinition[],
+  ReadonlyMap<string, readonly ResourceDefinition[]>
+>();
+
+function versionsOf(
+  kinds: readonly ResourceDefinition[],
+  { storageKey }: ResourceDefinition,
+): readonly ResourceDefinition[] {
+  const byKey = versions.get(kinds) ?? within(versions, kinds, () => byStorageKey(kinds));
+  return byKey.get(storageKey) ?? [];
+}
+
+function byStorageKey(
+  kinds: readonly ResourceDefinition[],
+): ReadonlyMap<string, readonly ResourceDefinition[]> {
+  const found = new Map<string, ResourceDefinition[]>();
+  for (const kind of kinds) within(found, kind.storageKey, () => []).push(kind);
+  return found;
 }
 
 function isRuledIn(

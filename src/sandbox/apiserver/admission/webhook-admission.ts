@@ -99,10 +99,10 @@ function concerned(call: Call, storageKey: string, admission: Admission): readon
   })[];
   return configurations
     .flatMap((configuration) => configuration.webhooks ?? [])
-    .filter((webhook) => selectsObject(call, webhook, admission))
     .flatMap((webhook) => {
       const definition = wantedVersion(call, webhook, admission);
-      return definition === undefined ? [] : [{ webhook, definition }];
+      const isConcerned = definition !== undefined && selectsObject(call, webhook, admission);
+      return isConcerned ? [{ webhook, definition }] : [];
     });
 }
 
