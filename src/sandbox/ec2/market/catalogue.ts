@@ -5,6 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { deepFreeze } from "../../../base/json.ts";
+import { within } from "../../../base/within.ts";
 import type { InstanceTypeInfo, NetworkCard } from "../../../providers/aws/api/images-and-types.ts";
 import { type VolumeSlots, volumeSlotsOf } from "./volume-slots.ts";
 
@@ -81,15 +82,21 @@ export function embeddedCatalogue(): Catalogue {
   return embedded;
 }
 
-/** The embedded catalogue without the types for which `sells` is false. */
+const parts = new WeakMap<(type: string) => boolean, Catalogue>();
+
+/**
+ * The embedded catalogue without the types for which `sells` is false. Simulations that ask with the same function
+ * share it.
+ */
 export function catalogueOf(sells: (type: string) => boolean): Catalogue {
-  const { names, facts, info } = embeddedCatalogue();
-  const sold = names.filter(sells);
-  return {
-    names: sold,
-    facts: new Map([...facts].filter(([name]) => sells(name))),
-    info: (name) => (sells(name) ? info(name) : undefined),
-  };
+  return within(parts, sells, () => {
+    const { names, facts, info } = embeddedCatalogue();
+    return {
+      names: names.filter(sells),
+      facts: new Map([...facts].filter(([name]) => sells(name))),
+      info: (name) => (sells(name) ? info(name) : undefined),
+    };
+  });
 }
 
 function createCatalogue(rows: Readonly<Record<string, Row>>): Catalogue {

@@ -4,7 +4,7 @@
  * with a capacity-optimized strategy prefer deep pools.
  */
 import { Random } from "../../../base/random.ts";
-import { within } from "../../../base/within.ts";
+import { BoundedMap, within } from "../../../base/within.ts";
 import type { Ec2Api } from "../../../providers/aws/api/ec2.ts";
 import type { SpotPrice } from "../../../providers/aws/api/images-and-types.ts";
 import type { PricingApi } from "../../../providers/aws/api/pricing.ts";
@@ -29,8 +29,13 @@ export interface SpotPool {
   readonly depth: number;
 }
 
-/** Spot pools are computed once, because a region has several thousand. */
-const pools = new WeakMap<AwsState, Map<string, SpotPool>>();
+/** Number of seeds whose spot pools are kept. */
+const KEPT_SEEDS = 8;
+/**
+ * Spot pools by catalogue, then by seed, then by `type/zone`. They are computed once, because a region has several
+ * thousand, and simulations with the same seed share them.
+ */
+const pools = new WeakMap<Catalogue, BoundedMap<number, Map<string, SpotPool>>>();
 
 /** The spot pool of a type in a zone. Undefined for a type that is not sold as spot. */
 export function spotPool(state: AwsState, type: string, zone: string): SpotPool | undefined {
@@ -39,11 +44,7 @@ export function spotPool(state: AwsState, type: string, zone: string): SpotPool 
     return undefined;
   }
   if (!isOffered(state, type, zone)) return undefined;
-  let known = pools.get(state);
-  if (known === undefined) {
-    known = new Map();
-    pools.set(state, known);
-  }
+  const known = poolsOf(state);
   const key = `${type}/${zone}`;
   let pool = known.get(key);
   if (pool === undefined) {
@@ -54,6 +55,11 @@ export function spotPool(state: AwsState, type: string, zone: string): SpotPool 
   }
   const factor = state.faults.spotPriceFactor({ instanceType: type, zone });
   return factor === 1 ? pool : { ...pool, priceMicroUsd: quoted(pool.priceMicroUsd * factor) };
+}
+
+function poolsOf({ catalogue, spotSeed }: AwsState): Map<string, SpotPool> {
+  const bySeed = pools.get(catalogue) ?? within(pools, catalogue, () => new BoundedMap(KEPT_SEEDS));
+  return bySeed.get(spotSeed) ?? within(bySeed, spotSeed, () => new Map());
 }
 
 /** The price rounded to ten-thousandths of a dollar, in which EC2 quotes spot prices. */
