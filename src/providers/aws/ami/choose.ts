@@ -9,9 +9,9 @@ import type { RequirementSpec } from "../../../apis/karpenter/nodepool.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { InstanceType } from "../../../core/cloudprovider/instance-type.ts";
-import { Requirements } from "../../../core/scheduling/requirements.ts";
+import { oneOf } from "../../../core/scheduling/requirement.ts";
+import { normalizedKey, Requirements } from "../../../core/scheduling/requirements.ts";
 import type { Image } from "../api/images-and-types.ts";
-import { typeRequirements } from "../instancetype/requirements.ts";
 
 /** An image, with the instance types that it fits. */
 export interface Ami {
@@ -105,11 +105,22 @@ export function amiFor(type: InstanceType, amis: readonly Ami[]): Ami | undefine
   }
   let ami = known.get(type.labels);
   if (ami === undefined) {
-    const own = typeRequirements(type);
+    const own = requirementsOn(type, amis);
     ami = amis.find((one) => own.accepts(requirementsOf(one), KNOWN_LABELS)) ?? "none";
     known.set(type.labels, ami);
   }
   return ami === "none" ? undefined : ami;
+}
+
+/**
+ * What the type's labels say about the keys that the images require. All labels of a thousand types would take ten
+ * times as long.
+ */
+function requirementsOn({ labels }: InstanceType, amis: readonly Ami[]): Requirements {
+  const isAsked = (label: string) =>
+    amis.some((ami) => requirementsOf(ami).has(normalizedKey(label)));
+  const asked = Object.keys(labels).filter(isAsked);
+  return Requirements.of(asked.map((key) => oneOf(key, labels[key] ?? [])));
 }
 
 const amiRequirements = new WeakMap<Ami, Requirements>();
