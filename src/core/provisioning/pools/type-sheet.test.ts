@@ -1,7 +1,15 @@
 import { expect, it } from "vitest";
 import { Random } from "../../../base/random.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
-import { firstAtLeast, firstAtMost, resourceColumn } from "./type-sheet.ts";
+import {
+  capacityColumn,
+  firstAtLeast,
+  firstAtMost,
+  labelColumn,
+  resourceColumn,
+  sheetOf,
+} from "./type-sheet.ts";
 
 it("finds the first amount that is large or small enough", () => {
   const random = new Random("amounts");
@@ -31,4 +39,27 @@ it("lists for each amount of a resource the types with at least that amount", ()
     });
   }
   expect(resourceColumn([{}, { gpu: 1 }], "gpu").amounts).toEqual([0, 1]);
+});
+
+it("makes columns again for a list with another capacity or overhead, not for one with other offerings", () => {
+  const types = ["a", "b"].map(
+    (name): InstanceType => ({
+      name,
+      labels: { size: [name] },
+      capacity: { cpu: 2_000 },
+      overhead: {},
+      offerings: [],
+    }),
+  );
+  const [first, last] = types as [InstanceType, InstanceType];
+  const sheet = sheetOf(types);
+  const offering = { zone: "z", capacityType: "spot", priceMicroUsd: 1, available: true } as const;
+  const other = sheetOf([first, { ...last, offerings: [offering] }]);
+  expect(labelColumn(other, "size")).toBe(labelColumn(sheet, "size"));
+  expect(other.offerings).not.toBe(sheet.offerings);
+  const larger = sheetOf([first, { ...last, capacity: { cpu: 4_000 } }]);
+  expect(capacityColumn(larger, "cpu").amounts).toEqual([4_000, 2_000]);
+  const busier = sheetOf([first, { ...last, overhead: { cpu: 500 } }]);
+  expect(busier.allocatable).toEqual([{ cpu: 2_000 }, { cpu: 1_500 }]);
+  expect(sheetOf([first]).allocatable).toEqual([{ cpu: 2_000 }]);
 });

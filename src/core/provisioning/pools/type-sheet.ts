@@ -49,17 +49,21 @@ function allocatableOf(type: InstanceType): Resources {
   return result;
 }
 
-export interface TypeSheet {
-  readonly types: readonly TypeRow[];
-  /** Whether some type has several rows. */
-  readonly hasSplitTypes: boolean;
-  readonly offerings: OfferingTable;
+/** What depends on the labels, capacities and overheads of the types alone. Lists with equal ones share it. */
+interface TypeColumns {
   readonly allocatable: readonly Resources[];
   readonly labels: Map<string, LabelColumn>;
   /** All labels that types set. */
   readonly labelKeys: ReadonlySet<string>;
   readonly resources: Map<string, ResourceColumn>;
   readonly capacities: Map<string, OrderedColumn>;
+}
+
+export interface TypeSheet extends TypeColumns {
+  readonly types: readonly TypeRow[];
+  /** Whether some type has several rows. */
+  readonly hasSplitTypes: boolean;
+  readonly offerings: OfferingTable;
   readonly offeringKeys: ReadonlySet<string>;
   /** The types that are not burstable. Undefined: no type is burstable. */
   readonly steady: Bits | undefined;
@@ -79,19 +83,48 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
   return within(sheets, list, () => {
     const types = typeRows(list);
     return {
+      ...columnsOf(types),
       types,
       hasSplitTypes: haveSplitTypes(types),
       given: givenOf(types),
       offerings: new OfferingTable(types),
-      allocatable: types.map(allocatableOf),
-      labels: new Map(),
-      labelKeys: new Set(types.flatMap((type) => Object.keys(type.labels))),
-      resources: new Map(),
-      capacities: new Map(),
       offeringKeys: keysOf(types),
       steady: steadyOf(types),
     };
   });
+}
+
+/** The types of the last list that began with a type with these labels, and their columns. */
+const lastColumns = new WeakMap<
+  InstanceType["labels"],
+  { readonly types: readonly TypeRow[]; readonly columns: TypeColumns }
+>();
+
+/** The columns of a list. A list in which only offerings changed, such as prices, has those of the list before. */
+function columnsOf(types: readonly TypeRow[]): TypeColumns {
+  const labels = types[0]?.labels ?? {};
+  const last = lastColumns.get(labels);
+  if (last !== undefined && haveSameColumns(types, last.types)) return last.columns;
+  const columns: TypeColumns = {
+    allocatable: types.map(allocatableOf),
+    labels: new Map(),
+    labelKeys: new Set(types.flatMap((type) => Object.keys(type.labels))),
+    resources: new Map(),
+    capacities: new Map(),
+  };
+  lastColumns.set(labels, { types, columns });
+  return columns;
+}
+
+/** Whether the lists have the same labels, capacities and overheads. They are immutable, so equal ones are the same. */
+function haveSameColumns(types: readonly TypeRow[], before: readonly TypeRow[]): boolean {
+  return (
+    types.length === before.length &&
+    types.every((type, index) => {
+      const { labels, capacity, overhead } = before[index] as TypeRow;
+      return type.labels === labels && type.capacity === capacity && type.overhead === overhead;
+    })
+  );
 }
 
 /** Resources that every pass needs. */
