@@ -179,6 +179,23 @@ describe("a disruption command that is rolled back", () => {
     await world.stop();
   });
 
+  it("leaves and untaints a node whose claim lost the command's annotation by another program", async () => {
+    const world = fakeWorld();
+    await lateCommand(world, PAIR, 60_000);
+    await running(world);
+    await world.clock.advance(2_000);
+    const annotations = { "karpenter.sh/disruption-command": "" };
+    world.api.change(NODE_CLAIM, "a", { metadata: { annotations } });
+    isReady(world, "r");
+    await world.clock.advance(15_000);
+    expect([openNodes(world), deletedOf(world)]).toEqual([["a"], ["b"]]);
+    const { status } = world.api.find(NODE_CLAIM, "a") as NodeClaim;
+    expect(status?.conditions?.map(({ type }) => type)).not.toContain("DisruptionReason");
+    const counted = [...world.measured].filter(([key]) => key.startsWith("nodeclaims_disrupted"));
+    expect(counted.map(([, count]) => count)).toEqual([1]);
+    await world.stop();
+  });
+
   it("deletes its replacement after a restart if its NodePool is gone", async () => {
     const world = fakeWorld();
     await lateCommand(world, PAIR);

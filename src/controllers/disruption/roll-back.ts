@@ -9,11 +9,11 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import { withoutMove } from "../../core/disruption/moves.ts";
-import { withoutRecord } from "../../core/disruption/record.ts";
+import { recordOf, withoutRecord } from "../../core/disruption/record.ts";
 import { unregistered, withoutCommand } from "../../core/disruption/unfinished.ts";
 import { uncordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
-import { changeClaim, claimRequest, isDeleting, readClaim } from "../claims.ts";
+import { changeClaim, claimRequest, isDeleting, readClaim, storedClaim } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { reschedulablePodsNow } from "../ending/live-reads.ts";
 import { nodes } from "../mirrors.ts";
@@ -68,6 +68,27 @@ export async function openedAsUsed(
     node: candidate.node.name,
   });
   return true;
+}
+
+/**
+ * Untaints a node whose claim stays because it no longer bears the record of this command: another program removed
+ * it. Else the claim would keep its mark, and no later command would disrupt the node. A claim that bears another
+ * command's record is left alone.
+ */
+export async function reopenKept(
+  { world, log }: { readonly world: World; readonly log: Logger },
+  { record }: Pick<RunningCommand, "record">,
+  candidate: Candidate,
+): Promise<void> {
+  const live = await storedClaim(world, candidate.claim);
+  if (live === undefined || isDeleting(live) || recordOf(live) !== undefined) return;
+  const marked = markedNames(world, candidate);
+  await reopen(world, candidate);
+  world.cluster.unmarkForDeletion(...marked);
+  log.info("leaving a node, another program removed the mark of the command", {
+    "command-id": record.id,
+    node: candidate.node.name,
+  });
 }
 
 /** Deletes a replacement that is no longer needed. It is kept if it has a Node by now, because pods may run there. */
