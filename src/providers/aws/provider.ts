@@ -41,6 +41,7 @@ import type { InstanceTypes } from "./instancetype/instance-types.ts";
 import { namedCalls } from "./named-calls.ts";
 import { notFoundText } from "./nodeclass/class-source.ts";
 import { type Resolved, readyClass, resolutionFailed, resolve } from "./nodeclass/resolve.ts";
+import type { OfferingKey } from "./offering/unavailable.ts";
 import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
 import { awsRepairPolicies } from "./repair-policies.ts";
 import { clusterTag, fromTagList, isAnothers, type TagSettings } from "./tags/tags.ts";
@@ -92,6 +93,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
         { Name: "tag-key", Values: [NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY] },
         { Name: `tag:${clusterTag(settings.clusterName)}`, Values: ["owned"] },
       ]);
+      for (const one of parts.batches.listed(instances)) parts.unavailable.unmark(offeringOf(one));
       const nowText = toRfc3339(clock.now());
       return instances.map((one) => instanceClaim(one, nowText));
     },
@@ -179,6 +181,14 @@ async function takeOver(
   const input = await launchInput(deps, parts, claim, overlay);
   const launched = launchedBefore(instance, input, tagSettings(deps));
   return launched && withAnnotations(claim, launched, input);
+}
+
+function offeringOf({ InstanceType, InstanceLifecycle, Placement }: Instance): OfferingKey {
+  return {
+    capacityType: InstanceLifecycle === "spot" ? "spot" : "on-demand",
+    instanceType: InstanceType,
+    zone: Placement.AvailabilityZone,
+  };
 }
 
 function tagSettings({ mirrors, settings }: AwsDeps): TagSettings {

@@ -50,6 +50,14 @@ class FalseEc2 {
     observe: () => undefined,
   });
 
+  /** What Karpenter does from time to time: it lists all instances that EC2 shows. */
+  list(): readonly string[] {
+    const shown = this.instances.filter(
+      ({ InstanceId }) => (this.#seenAt.get(InstanceId) ?? 0) <= this.clock.now(),
+    );
+    return this.#batches.listed(shown).map(({ InstanceId }) => InstanceId);
+  }
+
   async createFleet(fleet: CreateFleetInput): Promise<CreateFleetOutput> {
     const [{ Overrides: [override] = [] } = {}] = fleet.LaunchTemplateConfigs;
     const InstanceType = override?.InstanceType ?? "";
@@ -61,8 +69,9 @@ class FalseEc2 {
         const InstanceId = `i-${this.instances.length + 1}`;
         const { Tags = [] } = fleet.TagSpecifications?.[0] ?? {};
         const Placement = { AvailabilityZone: "us-west-2a" };
-        const one = { InstanceId, InstanceType, Tags, Placement, State: { Name: "running" } };
-        this.instances.push(one as unknown as Instance);
+        const { SubnetId } = override ?? {};
+        const one = { InstanceId, InstanceType, Tags, Placement, SubnetId };
+        this.instances.push({ ...one, State: { Name: "running" } } as unknown as Instance);
         this.#seenAt.set(InstanceId, this.clock.now() + this.lateMs);
         return InstanceId;
       });
@@ -163,6 +172,71 @@ describe("instances that EC2 launches and denies", () => {
     ec2.answer = truly;
     expect(await ec2.launch(["b"])).toEqual(["i-2"]);
     expect(await ec2.launch(["a"])).toEqual(["i-1"]);
+  });
+});
+
+describe("instances that EC2 lists minutes after it said that it had no capacity", () => {
+  async function lying(...types: readonly string[]): Promise<FalseEc2> {
+    const ec2 = new FalseEc2();
+    ec2.answer = soldOut;
+    ec2.lateMs = 40_000;
+    for (const [at, type] of types.entries())
+      expect(await ec2.launch([`${at}`], input(type))).toEqual(["InsufficientInstanceCapacity"]);
+    await ec2.clock.advance(60_000);
+    expect(ec2.list()).toHaveLength(types.length);
+    return ec2;
+  }
+
+  it("go to the next claims whose fleet could have launched them", async () => {
+    const ec2 = await lying("m5.large", "c5.large");
+    expect(await ec2.launch(["a", "b"], input("c5.large"))).toEqual([
+      "i-2",
+      "InsufficientInstanceCapacity",
+    ]);
+    expect(await ec2.launch(["c"], input("m5.large"))).toEqual(["i-1"]);
+    expect(ec2.list()).toEqual([]);
+  });
+
+  it("let none be launched before the last one is listed, and five in all, while no claim can use them", async () => {
+    const ec2 = await lying("m5.large");
+    const bought: number[] = [];
+    for (let at = 0; at < 60; at++) {
+      await ec2.launch([`later-${at}`], input(`r${at}.large`));
+      await ec2.clock.advance(8_000);
+      if (at % 6 === 5) ec2.list();
+      bought.push(ec2.instances.length);
+    }
+    expect([bought[3], bought.at(-1)]).toEqual([2, 5]);
+  });
+
+  it("hold up no launch of another NodePool", async () => {
+    const ec2 = await lying("m5.large", "c5.large", "r5.large", "m6i.large", "c6i.large");
+    expect(await ec2.launch(["a"], input("m7i.large"))).toEqual(["UnfulfillableCapacity"]);
+    ec2.answer = truly;
+    expect(await ec2.launch(["b"], input("m7i.large", "other"))).toEqual(["i-6"]);
+  });
+
+  it("hold up no launch once they are terminated", async () => {
+    const ec2 = await lying("m5.large", "c5.large", "r5.large", "m6i.large", "c6i.large");
+    ec2.instances.length = 0;
+    ec2.list();
+    ec2.answer = truly;
+    expect(await ec2.launch(["a"], input("m7i.large"))).toEqual(["i-1"]);
+  });
+
+  it("are not doubted if the answer named them", async () => {
+    const ec2 = new FalseEc2();
+    ec2.answer = ({ Instances: [group], ...rest }) => ({
+      ...rest,
+      Instances: [{ InstanceIds: group?.InstanceIds.slice(0, 1) ?? [], InstanceType: "m5.large" }],
+      Errors: [{ ErrorCode: "InsufficientInstanceCapacity", ErrorMessage: "one is left" }],
+    });
+    ec2.lateMs = 500;
+    ec2.canList = false;
+    expect(await ec2.launch(["a", "b"])).toEqual(["i-1", "InsufficientInstanceCapacity"]);
+    ec2.instances.length = 1;
+    await ec2.clock.advance(60_000);
+    expect(ec2.list()).toEqual([]);
   });
 });
 

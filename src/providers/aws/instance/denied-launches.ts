@@ -2,7 +2,9 @@
  * Instances that EC2 launches although its answer does not name them: the answer is an error, or names too few
  * instances. Each CreateFleet call puts its ClientToken on its instances as a tag. After such an answer, EC2 is asked
  * for instances with that tag, and they go to the claims of the call. A call whose result is unknown is remembered for
- * a minute, because EC2 may list its instances late: they go to the next claims that ask for an equal fleet.
+ * a minute, because EC2 may list its instances late: they go to the next claims that ask for an equal fleet. An answer
+ * that names errors of capacity is believed until a list shows an instance of such a call. For an hour after that,
+ * each such answer counts as unknown, and a NodePool with instances that no claim got launches no more than five.
  * karpenter-ts only.
  */
 import type { Clock } from "../../../base/clock.ts";
@@ -20,13 +22,23 @@ const LISTED_MS = 60_000;
 const MOST_TOKENS = 200;
 /** How many found instances are remembered. The oldest is forgotten first. */
 const MOST_GIVEN = 10_000;
+/** Milliseconds for which EC2's answers about capacity are doubted after one was wrong, and calls are remembered. */
+const DOUBTED_MS = 60 * 60_000;
+/** How many calls with errors of capacity are remembered. The oldest is forgotten first. */
+const MOST_CALLS = 1_000;
+/** How many instances that no claim got a NodePool may have before it launches more. */
+const MOST_STRAYS = 5;
 
-/** A CreateFleet call whose result is unknown. */
+/** A CreateFleet call whose answer names too few instances, or is an error. */
 interface DoubtfulCall {
   readonly token: string;
+  /** A fleet of one. */
+  readonly input: CreateFleetInput;
   /** Equal for equal fleets, whatever their number of instances. */
   readonly fleet: bigint;
   readonly atMs: number;
+  /** IDs of instances that the answer named. */
+  readonly named: readonly string[];
 }
 
 /** Remembers calls whose result is unknown, and finds their instances. */
@@ -34,6 +46,12 @@ export class DeniedLaunches {
   readonly #ec2: Pick<Ec2Api, "describeInstances">;
   readonly #clock: Clock;
   #calls: readonly DoubtfulCall[] = [];
+  /** Calls that EC2 answered with errors of capacity, by ClientToken. */
+  readonly #soldOut = new Map<string, DoubtfulCall>();
+  /** When a list last showed an instance of such a call, by the monotonic clock. */
+  #liedMs = Number.NEGATIVE_INFINITY;
+  /** Instances of such calls that no claim got, by the last list. */
+  #strays: readonly Instance[] = [];
   /**
    * The UID of the claim that got each found instance, by ID. EC2 names the instance again if its call is repeated,
    * maybe for another claim.
@@ -45,16 +63,55 @@ export class DeniedLaunches {
     this.#clock = clock;
   }
 
-  /** The result of the call is unknown: its instances may be listed within a minute. `input`: a fleet of one. */
-  doubt(token: string, input: CreateFleetInput): void {
-    if (this.#recent().some((one) => one.token === token)) return;
-    const call = { token, fleet: fleetOf(input), atMs: this.#clock.elapsedMs() };
-    this.#calls = [...this.#calls, call];
+  /**
+   * The answer names too few instances. `isSoldOut`: it names errors of capacity, and is believed unless EC2 was wrong
+   * lately. Else instances may be listed within a minute. `input`: a fleet of one.
+   */
+  doubt(
+    token: string,
+    input: CreateFleetInput,
+    { isSoldOut, named }: { readonly isSoldOut: boolean; readonly named: readonly string[] },
+  ): void {
+    const call = { token, input, fleet: fleetOf(input), atMs: this.#clock.elapsedMs(), named };
+    if (isSoldOut) {
+      this.#soldOut.set(token, call);
+      const [oldest] = this.#soldOut.keys();
+      if (this.#soldOut.size > MOST_CALLS && oldest !== undefined) this.#soldOut.delete(oldest);
+    } else if (!this.#recent().some((one) => one.token === token))
+      this.#calls = [...this.#calls, call];
   }
 
   /** EC2 named every instance of the call. */
   settle(token: string): void {
     this.#calls = this.#calls.filter((one) => one.token !== token);
+    this.#soldOut.delete(token);
+  }
+
+  /**
+   * Takes in a list of this cluster's instances. Returns those that EC2 launched although its answer named errors of
+   * capacity, and that no claim got.
+   */
+  listed(instances: readonly Instance[]): readonly Instance[] {
+    const fromMs = this.#clock.elapsedMs() - DOUBTED_MS;
+    for (const [token, { atMs }] of this.#soldOut) if (atMs < fromMs) this.#soldOut.delete(token);
+    if (this.#soldOut.size > 0 || this.#strays.length > 0)
+      this.#strays = instances.filter((one) => this.#isStray(one));
+    if (this.#strays.length > 0) this.#liedMs = this.#clock.elapsedMs();
+    return this.#strays;
+  }
+
+  /** Why no more instances are launched for the pool of this fleet now. Undefined: they are. */
+  hold(input: CreateFleetInput): string | undefined {
+    if (!this.#isLying()) return undefined;
+    const strays = this.#strays.filter((one) => isOfPool(input, one));
+    const ids = strays.map(({ InstanceId }) => InstanceId).join(", ");
+    const said = "EC2 said that it had no capacity, and launched";
+    if (strays.length >= MOST_STRAYS)
+      return `${said} ${ids}: no more until a claim uses them or they are terminated`;
+    const last = this.#doubtedOf(input).at(-1);
+    if (last === undefined) return undefined;
+    const leftMs = last.atMs + LISTED_MS - this.#clock.elapsedMs();
+    return `${said}: waiting for ${Math.ceil(leftMs / 1_000)} s whether it launched again`;
   }
 
   /** Whether the instance was found, and went to a claim that is not one of these. */
@@ -63,16 +120,40 @@ export class DeniedLaunches {
     return owner !== undefined && !uids.includes(owner);
   }
 
-  /** Instances for claims that ask for this fleet, at most one each. EC2 is asked only if a result is unknown. */
+  /**
+   * Instances for claims that ask for this fleet, at most one each. EC2 is asked only if a result is unknown, or its
+   * answers are doubted.
+   */
   async forFleet(
     input: CreateFleetInput,
     uids: readonly string[],
   ): Promise<readonly FleetInstance[]> {
-    const recent = this.#recent();
-    if (recent.length === 0) return [];
     const fleet = fleetOf(input);
-    const calls = recent.filter((one) => one.fleet === fleet);
-    return this.#take(calls.map(({ token }) => token).slice(-MOST_TOKENS), uids, []);
+    const equal = this.#recent().filter((one) => one.fleet === fleet);
+    const found = await this.#take(tokensOf(equal), uids, []);
+    if (!this.#isLying() || found.length === uids.length) return found;
+    const left = uids.slice(found.length);
+    return [...found, ...(await this.#takeStrays(input, left))];
+  }
+
+  /** Instances that EC2 denied, and that a fleet of this input could have launched, too. */
+  async #takeStrays(
+    input: CreateFleetInput,
+    uids: readonly string[],
+  ): Promise<readonly FleetInstance[]> {
+    const tokens = [...this.#strays.map(tokenOf), ...tokensOf(this.#doubtedOf(input))];
+    if (tokens.length === 0) return [];
+    const running = await this.#running(tokens.slice(-MOST_TOKENS));
+    const others = this.#strays.filter((one) => !tokens.includes(tokenOf(one)));
+    this.#strays = [...others, ...running.filter((one) => this.#isStray(one))];
+    const fitting = this.#strays.filter((one) => {
+      const call = this.#soldOut.get(tokenOf(one));
+      return call !== undefined && fits(input, one, call.input);
+    });
+    const taken = fitting.slice(0, uids.length);
+    for (const [at, { InstanceId }] of taken.entries()) this.#give(InstanceId, uids[at] as string);
+    this.#strays = this.#strays.filter((one) => !taken.includes(one));
+    return taken.map(asFleetInstance);
   }
 
   /** Instances of the call for claims, at most one each. `known`: IDs of instances that its answer named. */
@@ -105,6 +186,31 @@ export class DeniedLaunches {
     if (this.#given.size > MOST_GIVEN && oldest !== undefined) this.#given.delete(oldest);
   }
 
+  /** Whether a list has shown within the hour that an answer about capacity was wrong. */
+  #isLying(): boolean {
+    return this.#clock.elapsedMs() - this.#liedMs < DOUBTED_MS;
+  }
+
+  #isStray({ InstanceId, State, Tags }: Instance): boolean {
+    const call = this.#soldOut.get(tokenOf({ Tags }));
+    return (
+      call !== undefined &&
+      ["pending", "running"].includes(State.Name) &&
+      !this.#given.has(InstanceId) &&
+      !call.named.includes(InstanceId)
+    );
+  }
+
+  /** Calls for the pool of this fleet that EC2 denied within a minute, and whose instances were not seen. */
+  #doubtedOf(input: CreateFleetInput): readonly DoubtfulCall[] {
+    const fromMs = this.#clock.elapsedMs() - LISTED_MS;
+    const seen = new Set(this.#strays.map(tokenOf));
+    const pool = poolOf(input);
+    return [...this.#soldOut.values()].filter(
+      (one) => one.atMs > fromMs && !seen.has(one.token) && poolOf(one.input) === pool,
+    );
+  }
+
   /** The calls of the last minute. Older calls are forgotten. */
   #recent(): readonly DoubtfulCall[] {
     const fromMs = this.#clock.elapsedMs() - LISTED_MS;
@@ -134,6 +240,47 @@ export function withToken(input: CreateFleetInput, token: string): CreateFleetIn
     return { ...one, Tags: [...others, { Key: LAUNCH_TAG, Value: token }] };
   });
   return { ...input, TagSpecifications, ClientToken: token };
+}
+
+function tokensOf(calls: readonly DoubtfulCall[]): readonly string[] {
+  return calls.map(({ token }) => token).slice(-MOST_TOKENS);
+}
+
+function tokenOf({ Tags }: Pick<Instance, "Tags">): string {
+  return Tags.find(({ Key }) => Key === LAUNCH_TAG)?.Value ?? "";
+}
+
+/** The tags that the fleet gives its instances, as text. Claims of one NodePool and node class have equal tags. */
+function poolOf({ TagSpecifications = [] }: CreateFleetInput): string {
+  return canonicalJson(TagSpecifications.find((one) => one.ResourceType === "instance")?.Tags);
+}
+
+/** Whether the instance has all tags that the fleet gives its instances. */
+function isOfPool({ TagSpecifications = [] }: CreateFleetInput, { Tags }: Instance): boolean {
+  const wanted = TagSpecifications.find((one) => one.ResourceType === "instance")?.Tags ?? [];
+  return wanted.every(({ Key, Value }) =>
+    Tags.some((tag) => tag.Key === Key && (tag.Value === Value || Key === LAUNCH_TAG)),
+  );
+}
+
+/** Whether the fleet could have launched the instance of this denied call: its template, type, subnet and image. */
+function fits(input: CreateFleetInput, instance: Instance, denied: CreateFleetInput): boolean {
+  const capacity = ({
+    TargetCapacitySpecification: { DefaultTargetCapacityType },
+  }: CreateFleetInput) => DefaultTargetCapacityType;
+  const nameOf = (one: CreateFleetInput["LaunchTemplateConfigs"][number]) =>
+    one.LaunchTemplateSpecification.LaunchTemplateName;
+  const names = new Set(denied.LaunchTemplateConfigs.map(nameOf));
+  const isOverride = input.LaunchTemplateConfigs.filter((one) => names.has(nameOf(one))).some(
+    ({ Overrides }) =>
+      Overrides.some(
+        (one) =>
+          one.InstanceType === instance.InstanceType &&
+          one.SubnetId === instance.SubnetId &&
+          (one.ImageId === undefined || one.ImageId === instance.ImageId),
+      ),
+  );
+  return isOverride && capacity(input) === capacity(denied) && isOfPool(input, instance);
 }
 
 function fleetOf(input: CreateFleetInput): bigint {

@@ -41,6 +41,7 @@ export class Ec2Batches {
   readonly #fleets: Batcher<FleetWish, FleetAnswer>;
   readonly #lookups: Batcher<string, Instance | undefined>;
   readonly #terminations: Batcher<string, undefined>;
+  readonly #denied: DeniedLaunches;
 
   constructor(unpaced: Ec2Api, clock: Clock, metrics: Pick<Metrics, "observe">) {
     const ec2 = paced(unpaced, clock);
@@ -48,7 +49,8 @@ export class Ec2Batches {
       metrics.observe("cloudprovider_batcher_batch_time_seconds", { batcher }, openMs / 1_000);
       metrics.observe("cloudprovider_batcher_batch_size", { batcher }, size);
     };
-    const fleets = { ec2, tokens: new FleetTokens(), denied: new DeniedLaunches(ec2, clock) };
+    this.#denied = new DeniedLaunches(ec2, clock);
+    const fleets = { ec2, tokens: new FleetTokens(), denied: this.#denied };
     this.#fleets = new Batcher<FleetWish, FleetAnswer>({
       clock,
       onBatch: onBatch("create_fleet"),
@@ -87,6 +89,11 @@ export class Ec2Batches {
     return this.#lookups.ask(id);
   }
 
+  /** Takes in a list of this cluster's instances. Returns those that EC2 launched although it said `no capacity`. */
+  listed(instances: readonly Instance[]): readonly Instance[] {
+    return this.#denied.listed(instances);
+  }
+
   terminate(id: string): Promise<undefined> {
     return this.#terminations.ask(id);
   }
@@ -123,7 +130,11 @@ async function createFleet(
   const served = late.map((group) => ({ instance: oneOf(group), errors: [] }));
   for (const { claimUid } of wishes.slice(0, late.length)) fleets.tokens.heard(claimUid, true);
   const left = wishes.slice(late.length);
-  return left.length === 0 ? served : [...served, ...(await launchFleet(fleets, left))];
+  if (left.length === 0) return served;
+  const why = fleets.denied.hold(first.input);
+  if (why === undefined) return [...served, ...(await launchFleet(fleets, left))];
+  const errors = [{ ErrorCode: "UnfulfillableCapacity", ErrorMessage: why }];
+  return [...served, ...left.map(() => ({ instance: undefined, errors }))];
 }
 
 async function launchFleet(
@@ -181,8 +192,8 @@ async function unnamed(
   // EC2 did not begin a call that it refused.
   if (answer instanceof Error && (isThrottled(answer) || !isPassing(answer))) return [];
   const isSoldOut = !(answer instanceof Error) && answer.Errors.length > 0;
-  if (!isSoldOut) denied.doubt(token, input);
   const known = named.map(({ instanceId }) => instanceId);
+  denied.doubt(token, input, { isSoldOut, named: known });
   const missing = uidsOf(wishes.slice(named.length));
   const found = await denied.ofCall(token, missing, known).catch(() => []);
   if (found.length === missing.length) denied.settle(token);

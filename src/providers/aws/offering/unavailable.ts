@@ -77,6 +77,11 @@ export class UnavailableOfferings {
     this.#set(textOf(key));
   }
 
+  /** Removes the mark of an offering that has capacity after all. */
+  unmark(key: OfferingKey): void {
+    if (this.#until.delete(textOf(key))) this.#version++;
+  }
+
   /** Marks every offering of this capacity type, such as spot without its role. */
   markCapacityType(capacityType: CapacityType): void {
     this.#set(capacityType);
