@@ -1,0 +1,332 @@
+/**
+ * What people and programs do to objects while Karpenter works with them, as data for work-stage.ts. Objects are
+ * deleted and created again under their names, nobody removes a finalizer, budgets and classes change.
+ */
+import type { KubeObject } from "../../src/apis/meta.ts";
+import type { Collection } from "./lies.ts";
+import type { Body } from "./odd-faults.ts";
+import type { MakeFault, Scene } from "./work-stage.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+export const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
+const POOLS: Collection = "/apis/karpenter.sh/v1/nodepools";
+const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
+export const NODES: Collection = "/api/v1/nodes";
+export const PODS: Collection = "/api/v1/pods";
+const ATTACHMENTS: Collection = "/apis/storage.k8s.io/v1/volumeattachments";
+const PDBS: Collection = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+const DEFAULT_PODS = "/api/v1/namespaces/default/pods";
+const STRANGE = "example.com/strange";
+
+/** Faults by title. Each is created again for each cluster. */
+export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
+  "NodePools are deleted without their claims and made anew": (scene) => ({
+    begin: () => anew(scene, POOLS),
+  }),
+  "NodePools are made anew three times": (scene) => {
+    let times = 3;
+    return { during: async () => void (times-- > 0 && (await anew(scene, POOLS))) };
+  },
+  "EC2NodeClasses are deleted by force and made anew": (scene) => ({
+    begin: () => anew(scene, CLASSES),
+  }),
+  "Nodes are deleted by force and made anew": (scene) => ({ begin: () => anew(scene, NODES) }),
+  "pods of a StatefulSet are made anew every ten seconds": (scene) => {
+    let times = 12;
+    return {
+      during: async () => {
+        if (times-- > 0)
+          for (const name of ["named-0", "named-1"])
+            await send(scene, "DELETE", `${DEFAULT_PODS}/${name}`);
+      },
+    };
+  },
+  "the NodePool names a class that does not exist": (scene) => referring(scene, { name: "gone" }),
+  "the EC2NodeClass is deleted while claims name it, and made again": (scene) => ({
+    begin: () => send(scene, "DELETE", `${CLASSES}/default`),
+    end: () => anew(scene, CLASSES),
+    // A class that is being deleted ends its claims: a user asked for that.
+    ends: 10,
+  }),
+  "the EC2NodeClass is Ready and not Ready in turn": (scene) => {
+    let isReady = true;
+    return {
+      during: async () => {
+        isReady = !isReady;
+        for (const { metadata } of await listOf(scene, CLASSES))
+          await setCondition(scene, `${CLASSES}/${metadata.name}`, isReady ? "True" : "False");
+      },
+    };
+  },
+  "a PodDisruptionBudget that allows nothing comes and goes": (scene) => {
+    let isThere = false;
+    return {
+      during: async () => {
+        if (isThere) await send(scene, "DELETE", `${PDBS}/flips`);
+        else await send(scene, "POST", PDBS, pdb("flips"));
+        isThere = !isThere;
+      },
+      end: async () => void (isThere && (await send(scene, "DELETE", `${PDBS}/flips`))),
+    };
+  },
+  "two PodDisruptionBudgets select each pod for a while": (scene) => ({
+    begin: async () => {
+      for (const name of ["one", "two"]) await send(scene, "POST", PDBS, pdb(name));
+    },
+    end: async () => {
+      for (const name of ["one", "two"]) await send(scene, "DELETE", `${PDBS}/${name}`);
+    },
+  }),
+  "others put their finalizer on Nodes": (scene) => finalized(scene, NODES),
+  "others put their finalizer on NodeClaims": (scene) => finalized(scene, CLAIMS),
+  "others put their finalizer on pods": (scene) => finalized(scene, DEFAULT_PODS),
+  "volumes are not detached": (scene) => attached(scene),
+  "a namespace with pods is being deleted and does not go": (scene) => ({
+    begin: async () => {
+      await send(scene, "POST", "/api/v1/namespaces", {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: "going" },
+      });
+      await scene.world.advance(1_000);
+      await send(scene, "POST", "/api/v1/namespaces/going/configmaps", {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: "stays", finalizers: [STRANGE] },
+      });
+      await send(scene, "POST", "/api/v1/namespaces/going/pods", {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "waits", finalizers: [STRANGE] },
+        spec: {
+          nodeSelector: { "karpenter.sh/capacity-type": "on-demand" },
+          containers: [{ name: "app", image: "app", resources: { requests: { cpu: "100" } } }],
+        },
+      });
+      await send(scene, "DELETE", "/api/v1/namespaces/going");
+    },
+    end: async () => {
+      for (const path of ["configmaps/stays", "pods/waits"])
+        await patch(scene, `/api/v1/namespaces/going/${path}`, { metadata: { finalizers: null } });
+    },
+  }),
+  "claims are as before a restore of yesterday, twice": (scene) => restoredTwice(scene),
+  "a person closes every Node": (scene) => {
+    const close = async (unschedulable: boolean | null) => {
+      for (const { metadata } of await listOf(scene, NODES))
+        await patch(scene, `${NODES}/${metadata.name}`, { spec: { unschedulable } });
+    };
+    // Pods that lose their node by the work need another one.
+    return { begin: () => close(true), end: () => close(null), costs: 3 };
+  },
+  "a person takes the disruption marks off Nodes and claims": (scene) => ({
+    // The replacement of the node that stays.
+    costs: 1,
+    during: async () => {
+      for (const { metadata } of await listOf(scene, NODES))
+        await patch(scene, `${NODES}/${metadata.name}`, { spec: { taints: null } });
+      for (const { metadata } of await listOf(scene, CLAIMS))
+        await patch(scene, `${CLAIMS}/${metadata.name}`, {
+          metadata: { annotations: { "karpenter.sh/disruption-command": null } },
+        });
+    },
+  }),
+  "a person writes the marks of a command on every NodeClaim": (scene) => ({
+    begin: async () => {
+      const record = { id: "00000000-0000-4000-8000-000000000000", reason: "Empty", nodes: [] };
+      for (const { metadata } of await listOf(scene, CLAIMS))
+        await patch(scene, `${CLAIMS}/${metadata.name}`, {
+          metadata: {
+            annotations: { "karpenter.sh/disruption-command": JSON.stringify(record) },
+          },
+        });
+    },
+  }),
+  "the clock steps ahead by an hour for a minute": () => ({
+    ahead: (sinceMs) => (sinceMs < MINUTE ? HOUR : 0),
+  }),
+  "the clock steps back by an hour for a minute": () => ({
+    ahead: (sinceMs) => (sinceMs < MINUTE ? -HOUR : 0),
+  }),
+  "the clock steps ahead and back by an hour every ten seconds": () => ({
+    ahead: (sinceMs) => (Math.floor(sinceMs / 10_000) % 2 === 0 ? HOUR : -HOUR),
+  }),
+  "the clock steps by four minutes every ten seconds": () => ({
+    ahead: (sinceMs) => (Math.floor(sinceMs / 10_000) % 2 === 0 ? 4 * MINUTE : -4 * MINUTE),
+  }),
+};
+
+/** Sends an administrator's request. Rejects if it is refused, but not because the object is gone or exists. */
+async function send(
+  { world }: Pick<Scene, "world">,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<void> {
+  const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+  const answer = await world.box.sandbox.transport.send({
+    method: method as "PATCH",
+    path,
+    headers: { "content-type": type },
+    ...(body === undefined ? {} : { body }),
+  });
+  if (answer.status >= 400 && answer.status !== 404 && answer.status !== 409)
+    throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
+}
+
+export function patch(scene: Pick<Scene, "world">, path: string, body: unknown): Promise<void> {
+  return send(scene, "PATCH", path, body);
+}
+
+export async function listOf(
+  { world }: Pick<Scene, "world">,
+  path: string,
+): Promise<readonly KubeObject[]> {
+  const answer = await world.box.sandbox.transport.send({ method: "GET", path });
+  const { items, kind, apiVersion } = answer.body as {
+    readonly items: readonly KubeObject[];
+    readonly kind: string;
+    readonly apiVersion: string;
+  };
+  const all = items.map((one) => ({ apiVersion, kind: kind.replace(/List$/, ""), ...one }));
+  return path === NODES ? all.filter(isKarpenters) : all;
+}
+
+function isKarpenters({ metadata }: KubeObject): boolean {
+  return metadata.labels?.["karpenter.sh/nodepool"] !== undefined;
+}
+
+/** Each object is removed by force, and another of its name with its spec and status is created at once. */
+async function anew(scene: Scene, of: Collection): Promise<void> {
+  for (const one of await listOf(scene, of)) {
+    await removeByForce(scene, of, one.metadata.name);
+    await makeAgain(scene, of, one);
+  }
+}
+
+async function removeByForce(scene: Scene, of: Collection, name: string): Promise<void> {
+  await patch(scene, `${of}/${name}`, { metadata: { finalizers: null } });
+  await send(scene, "DELETE", `${of}/${name}`, {
+    kind: "DeleteOptions",
+    apiVersion: "v1",
+    propagationPolicy: "Orphan",
+  });
+  // The garbage collector of Kubernetes removes the finalizer `orphan` after a moment.
+  for (let left = 50; left > 0; left--) {
+    if (!(await listOf(scene, of)).some(({ metadata }) => metadata.name === name)) return;
+    await scene.world.advance(100);
+  }
+}
+
+async function makeAgain(scene: Scene, of: Collection, one: KubeObject): Promise<void> {
+  const { name, labels, annotations, finalizers = [] } = one.metadata;
+  const own = finalizers.filter((finalizer) => finalizer.startsWith("karpenter"));
+  const metadata = { name, labels, annotations, ...(of === CLAIMS ? { finalizers: own } : {}) };
+  await send(scene, "POST", of, { ...one, metadata });
+  const { status } = one as { readonly status?: Body };
+  if (status !== undefined) await patch(scene, `${of}/${name}/status`, { status });
+}
+
+function referring(scene: Scene, nodeClassRef: Body) {
+  const refer = (ref: Body) =>
+    patch(scene, `${POOLS}/default`, { spec: { template: { spec: { nodeClassRef: ref } } } });
+  const own = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
+  return { begin: () => refer({ ...own, ...nodeClassRef }), end: () => refer(own) };
+}
+
+async function setCondition(scene: Scene, path: string, status: string): Promise<void> {
+  const lastTransitionTime = new Date(scene.world.clock.now()).toISOString();
+  const more = { reason: "Flapping", message: "by hand", lastTransitionTime };
+  await patch(scene, `${path}/status`, {
+    status: { conditions: [{ type: "Ready", status, ...more }] },
+  });
+}
+
+function pdb(name: string) {
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name, namespace: "default" },
+    spec: {
+      maxUnavailable: 0,
+      selector: { matchExpressions: [{ key: "app", operator: "Exists" }] },
+    },
+  };
+}
+
+/** Objects keep another program's finalizer until the fault ends. */
+function finalized(scene: Scene, of: string) {
+  const set = async (change: (finalizers: readonly string[]) => readonly string[]) => {
+    for (const { metadata } of await listOf(scene, of))
+      await patch(scene, `${of}/${metadata.name}`, {
+        metadata: { finalizers: change(metadata.finalizers ?? []) },
+      });
+  };
+  return {
+    lastsMs: 12 * MINUTE,
+    // An object that is being deleted takes no further finalizers.
+    prepare: () => set((all) => [...all, STRANGE]),
+    end: () => set((all) => all.filter((one) => one !== STRANGE)),
+  };
+}
+
+/** A volume of no pod is attached to each Node, and is not detached until the fault ends. */
+function attached(scene: Scene) {
+  const names: string[] = [];
+  return {
+    lastsMs: 12 * MINUTE,
+    begin: async () => {
+      for (const { metadata } of await listOf(scene, NODES)) {
+        const name = `attachment-${metadata.name}`;
+        names.push(name);
+        await send(scene, "POST", ATTACHMENTS, {
+          apiVersion: "storage.k8s.io/v1",
+          kind: "VolumeAttachment",
+          metadata: { name, finalizers: [STRANGE] },
+          spec: {
+            attacher: "csi.example.com",
+            nodeName: metadata.name,
+            source: { persistentVolumeName: `volume-${metadata.name}` },
+          },
+        });
+      }
+    },
+    end: async () => {
+      for (const name of names) await removeByForce(scene, ATTACHMENTS, name);
+    },
+  };
+}
+
+/**
+ * Twice, claims and Nodes are as they were before the work: those that are new are gone, and those that are gone are
+ * there again, with other UIDs, as tools for backups do.
+ */
+function restoredTwice(scene: Scene) {
+  let past: readonly (readonly [Collection, readonly KubeObject[]])[] = [];
+  let times = 0;
+  const restore = async () => {
+    for (const [of, objects] of past) {
+      const names = new Set(objects.map(({ metadata }) => metadata.name));
+      for (const { metadata } of await listOf(scene, of))
+        if (!names.has(metadata.name)) await removeByForce(scene, of, metadata.name);
+      for (const one of objects) await makeAgain(scene, of, one);
+    }
+  };
+  return {
+    lastsMs: 10 * MINUTE,
+    // The fault is made before the work begins, so this is yesterday.
+    prepare: async () => {
+      past = [
+        [CLAIMS, await listOf(scene, CLAIMS)],
+        [NODES, await listOf(scene, NODES)],
+      ];
+    },
+    during: async () => {
+      times++;
+      if (times === 9 || times === 30) await restore();
+    },
+    // Instances of claims that the restore forgot have no claim any more, and their pods need others.
+    ends: 6,
+  };
+}

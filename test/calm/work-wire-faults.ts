@@ -1,0 +1,146 @@
+/**
+ * What an API server, its watches and its Lease do while Karpenter works, as data for work-stage.ts. Events arrive
+ * twice, in a wrong order or never; lists are old; writes are refused, or succeed and are answered with an error.
+ */
+import type { KubeRequest, KubeResponse, KubeStream } from "../../src/kube/transport/transport.ts";
+import { type Fault, refusal } from "../replicas.ts";
+import { asked, type Collection } from "./lies.ts";
+import { refused } from "./odd-faults.ts";
+import { CLAIMS, NODES, PODS, patch } from "./work-faults.ts";
+import type { MakeFault, Scene, WorkFault } from "./work-stage.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const LEASE = "/apis/coordination.k8s.io/v1/namespaces/karpenter/leases/karpenter-leader-election";
+
+/** What a watch delivers instead of one event. */
+type Twist = (event: Frame, last: Frame | undefined) => readonly Frame[];
+type Frame = { readonly type: string; readonly object: { readonly metadata: Meta } };
+type Meta = { readonly name?: string; readonly resourceVersion?: string };
+
+const TWISTS: Readonly<Record<string, Twist>> = {
+  "each event twice": (event) => [event, event],
+  "each event, and the one before it again": (event, last) =>
+    last === undefined ? [event] : [event, last],
+  "no deletions": (event) => (event.type === "DELETED" ? [] : [event]),
+  "deletions as additions": (event) => [
+    event.type === "DELETED" ? { ...event, type: "ADDED" } : event,
+  ],
+  "bookmarks of the past between events": (event) => [bookmark("1"), event, bookmark("1")],
+  "bookmarks of versions to come between events": (event) => [event, bookmark("99999999")],
+  "events without a version": (event) => [
+    {
+      ...event,
+      object: {
+        ...event.object,
+        metadata: { ...event.object.metadata, resourceVersion: "" },
+      },
+    },
+  ],
+};
+
+/** Faults by title. Each is created again for each cluster. */
+export const WIRE_FAULTS: Readonly<Record<string, MakeFault>> = {
+  ...Object.fromEntries(
+    Object.entries(TWISTS).flatMap(([what, twist]) =>
+      [CLAIMS, NODES, PODS].map((of): [string, MakeFault] => [
+        `watches of ${of.split("/").at(-1)} bring ${what}`,
+        (scene) => twisted(scene, of, twist),
+      ]),
+    ),
+  ),
+  ...Object.fromEntries(
+    [403, 409, 429, 500].map((code): [string, MakeFault] => [
+      `writes are refused with ${code} for ten minutes`,
+      () => ({
+        ...answered(async ({ method, path }) =>
+          method === "GET" || path.includes("/leases")
+            ? undefined
+            : refusal(code, REASONS[code] ?? ""),
+        ),
+        lastsMs: 10 * MINUTE,
+        isMute: true,
+      }),
+    ]),
+  ),
+  "writes are refused with 500 for ten minutes, those of the Lease, too": () => ({
+    ...answered(async ({ method }) => (method === "GET" ? undefined : refused(500))),
+    lastsMs: 10 * MINUTE,
+    isMute: true,
+  }),
+  "every third write arrives and is answered with an error": (scene) => {
+    let writes = 0;
+    return answered(async (request) => {
+      if (request.method === "GET" || request.path.includes("/leases")) return undefined;
+      if (++writes % 3 !== 0) return undefined;
+      await scene.world.box.sandbox.transport.send(request);
+      return refusal([500, 504, 409, 404][writes % 4] ?? 500, "InternalError");
+    });
+  },
+  "reads are answered after 30 seconds": ({ world }) => ({
+    ...answered(async ({ method, path }) => {
+      if (method === "GET" && !path.includes("/leases")) await world.clock.sleep(30 * SECOND);
+      return undefined;
+    }),
+    lastsMs: 10 * MINUTE,
+  }),
+  "the lead is stolen for 20 seconds": (scene) => {
+    let times = 2;
+    const steal = (holderIdentity: string) =>
+      patch(scene, LEASE, {
+        spec: { holderIdentity, renewTime: microTime(scene.world.clock.now()) },
+      });
+    return { during: async () => void (times-- > 0 && (await steal("thief"))) };
+  },
+  "the clock of the next leader is an hour behind": () => ({ ahead: () => -60 * MINUTE }),
+};
+
+const REASONS: Readonly<Record<number, string>> = {
+  403: "Forbidden",
+  409: "Conflict",
+  429: "TooManyRequests",
+  500: "InternalError",
+};
+
+function answered(fault: Fault): WorkFault {
+  return { met: { fault } };
+}
+
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace("Z", "000Z");
+}
+
+function bookmark(resourceVersion: string): Frame {
+  return { type: "BOOKMARK", object: { metadata: { resourceVersion } } };
+}
+
+/** Changes the events of a collection's watches. */
+function twisted(scene: Scene, of: Collection, twist: Twist): WorkFault {
+  const { transport } = scene.world.box.sandbox;
+  const fault: Fault = async (request: KubeRequest): Promise<KubeResponse | undefined> => {
+    const what = asked(request);
+    if (what?.of !== of || !what.isWatch) return undefined;
+    // Karpenter may ask for protobuf, which cannot be changed here.
+    const answer = await transport.send({
+      ...request,
+      headers: { ...request.headers, accept: "application/json" },
+    });
+    const { stream } = answer;
+    return stream === undefined ? answer : { ...answer, stream: changed(stream, twist) };
+  };
+  return { met: { fault } };
+}
+
+function changed(stream: KubeStream, twist: Twist): KubeStream {
+  return {
+    close: () => stream.close(),
+    async *[Symbol.asyncIterator]() {
+      let last: Frame | undefined;
+      for await (const frame of stream) {
+        const event = frame as unknown as Frame;
+        for (const one of twist(event, last)) yield one as never;
+        last = event;
+      }
+    },
+  };
+}
