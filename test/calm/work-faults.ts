@@ -3,16 +3,20 @@
  * deleted and created again under their names, nobody removes a finalizer, budgets and classes change.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
+import type { KubeRequest } from "../../src/kube/transport/transport.ts";
 import type { Collection } from "./lies.ts";
 import type { Body } from "./odd-faults.ts";
 import type { MakeFault, Scene } from "./work-stage.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
+/** The path of NodeClaims. */
 export const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
 const POOLS: Collection = "/apis/karpenter.sh/v1/nodepools";
 const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
+/** The path of Nodes. */
 export const NODES: Collection = "/api/v1/nodes";
+/** The path of pods. */
 export const PODS: Collection = "/api/v1/pods";
 const ATTACHMENTS: Collection = "/apis/storage.k8s.io/v1/volumeattachments";
 const PDBS: Collection = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
@@ -37,14 +41,13 @@ export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
     return {
       during: async () => {
         if (times-- > 0)
-          for (const name of ["named-0", "named-1"])
-            await send(scene, "DELETE", `${DEFAULT_PODS}/${name}`);
+          for (const name of ["named-0", "named-1"]) await remove(scene, `${DEFAULT_PODS}/${name}`);
       },
     };
   },
   "the NodePool names a class that does not exist": (scene) => referring(scene, { name: "gone" }),
   "the EC2NodeClass is deleted while claims name it, and made again": (scene) => ({
-    begin: () => send(scene, "DELETE", `${CLASSES}/default`),
+    begin: () => remove(scene, `${CLASSES}/default`),
     end: () => anew(scene, CLASSES),
     // A class that is being deleted ends its claims: a user asked for that.
     ends: 10,
@@ -63,19 +66,19 @@ export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
     let isThere = false;
     return {
       during: async () => {
-        if (isThere) await send(scene, "DELETE", `${PDBS}/flips`);
-        else await send(scene, "POST", PDBS, pdb("flips"));
+        if (isThere) await remove(scene, `${PDBS}/flips`);
+        else await create(scene, PDBS, pdb("flips"));
         isThere = !isThere;
       },
-      end: async () => void (isThere && (await send(scene, "DELETE", `${PDBS}/flips`))),
+      end: async () => void (isThere && (await remove(scene, `${PDBS}/flips`))),
     };
   },
   "two PodDisruptionBudgets select each pod for a while": (scene) => ({
     begin: async () => {
-      for (const name of ["one", "two"]) await send(scene, "POST", PDBS, pdb(name));
+      for (const name of ["one", "two"]) await create(scene, PDBS, pdb(name));
     },
     end: async () => {
-      for (const name of ["one", "two"]) await send(scene, "DELETE", `${PDBS}/${name}`);
+      for (const name of ["one", "two"]) await remove(scene, `${PDBS}/${name}`);
     },
   }),
   "others put their finalizer on Nodes": (scene) => finalized(scene, NODES),
@@ -84,18 +87,18 @@ export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
   "volumes are not detached": (scene) => attached(scene),
   "a namespace with pods is being deleted and does not go": (scene) => ({
     begin: async () => {
-      await send(scene, "POST", "/api/v1/namespaces", {
+      await create(scene, "/api/v1/namespaces", {
         apiVersion: "v1",
         kind: "Namespace",
         metadata: { name: "going" },
       });
       await scene.world.advance(1_000);
-      await send(scene, "POST", "/api/v1/namespaces/going/configmaps", {
+      await create(scene, "/api/v1/namespaces/going/configmaps", {
         apiVersion: "v1",
         kind: "ConfigMap",
         metadata: { name: "stays", finalizers: [STRANGE] },
       });
-      await send(scene, "POST", "/api/v1/namespaces/going/pods", {
+      await create(scene, "/api/v1/namespaces/going/pods", {
         apiVersion: "v1",
         kind: "Pod",
         metadata: { name: "waits", finalizers: [STRANGE] },
@@ -104,7 +107,7 @@ export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
           containers: [{ name: "app", image: "app", resources: { requests: { cpu: "100" } } }],
         },
       });
-      await send(scene, "DELETE", "/api/v1/namespaces/going");
+      await remove(scene, "/api/v1/namespaces/going");
     },
     end: async () => {
       for (const path of ["configmaps/stays", "pods/waits"])
@@ -160,26 +163,30 @@ export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
 /** Sends an administrator's request. Rejects if it is refused, but not because the object is gone or exists. */
 async function send(
   { world }: Pick<Scene, "world">,
-  method: string,
-  path: string,
-  body?: unknown,
+  request: Pick<KubeRequest, "method" | "path" | "body">,
 ): Promise<void> {
+  const { method, path } = request;
   const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
-  const answer = await world.box.sandbox.transport.send({
-    method: method as "PATCH",
-    path,
-    headers: { "content-type": type },
-    ...(body === undefined ? {} : { body }),
-  });
+  const headers = { "content-type": type };
+  const answer = await world.box.sandbox.transport.send({ ...request, headers });
   if (answer.status >= 400 && answer.status !== 404 && answer.status !== 409)
     throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
 }
 
+/** Merges the body into an object. */
 export function patch(scene: Pick<Scene, "world">, path: string, body: unknown): Promise<void> {
-  return send(scene, "PATCH", path, body);
+  return send(scene, { method: "PATCH", path, body });
 }
 
-export async function listOf(
+function create(scene: Scene, path: string, body: unknown): Promise<void> {
+  return send(scene, { method: "POST", path, body });
+}
+
+function remove(scene: Scene, path: string, body?: unknown): Promise<void> {
+  return send(scene, { method: "DELETE", path, ...(body === undefined ? {} : { body }) });
+}
+
+async function listOf(
   { world }: Pick<Scene, "world">,
   path: string,
 ): Promise<readonly KubeObject[]> {
@@ -207,7 +214,7 @@ async function anew(scene: Scene, of: Collection): Promise<void> {
 
 async function removeByForce(scene: Scene, of: Collection, name: string): Promise<void> {
   await patch(scene, `${of}/${name}`, { metadata: { finalizers: null } });
-  await send(scene, "DELETE", `${of}/${name}`, {
+  await remove(scene, `${of}/${name}`, {
     kind: "DeleteOptions",
     apiVersion: "v1",
     propagationPolicy: "Orphan",
@@ -223,7 +230,7 @@ async function makeAgain(scene: Scene, of: Collection, one: KubeObject): Promise
   const { name, labels, annotations, finalizers = [] } = one.metadata;
   const own = finalizers.filter((finalizer) => finalizer.startsWith("karpenter"));
   const metadata = { name, labels, annotations, ...(of === CLAIMS ? { finalizers: own } : {}) };
-  await send(scene, "POST", of, { ...one, metadata });
+  await create(scene, of, { ...one, metadata });
   const { status } = one as { readonly status?: Body };
   if (status !== undefined) await patch(scene, `${of}/${name}/status`, { status });
 }
@@ -280,7 +287,7 @@ function attached(scene: Scene) {
       for (const { metadata } of await listOf(scene, NODES)) {
         const name = `attachment-${metadata.name}`;
         names.push(name);
-        await send(scene, "POST", ATTACHMENTS, {
+        await create(scene, ATTACHMENTS, {
           apiVersion: "storage.k8s.io/v1",
           kind: "VolumeAttachment",
           metadata: { name, finalizers: [STRANGE] },

@@ -57,6 +57,7 @@ export interface Scene {
   readonly work: Work;
 }
 
+/** Makes the fault for a cluster, before its work begins. */
 export type MakeFault = (scene: Scene) => WorkFault;
 
 /** A fault during a work. `restarts`: with the start of the next process, else in the middle of a run. */

@@ -59,6 +59,8 @@ export const WIRE_FAULTS: Readonly<Record<string, MakeFault>> = {
             : refusal(code, REASONS[code] ?? ""),
         ),
         lastsMs: 10 * MINUTE,
+        // A command that cannot be carried out for ten minutes is rolled back, and its replacement ends.
+        costs: 1,
         isMute: true,
       }),
     ]),
@@ -66,6 +68,7 @@ export const WIRE_FAULTS: Readonly<Record<string, MakeFault>> = {
   "writes are refused with 500 for ten minutes, those of the Lease, too": () => ({
     ...answered(async ({ method }) => (method === "GET" ? undefined : refused(500))),
     lastsMs: 10 * MINUTE,
+    costs: 1,
     isMute: true,
   }),
   "every third write arrives and is answered with an error": (scene) => {

@@ -46,13 +46,7 @@ import { launching, replacementFailed, terminating, waitingReadiness } from "./e
 import { commandLabels, disruptedLabels, objectsOf, recordedDecision } from "./labels.ts";
 import { boundDrain, countCommand, openedAsRecovered, requestReboot } from "./repairs.ts";
 import { reportCommand } from "./report-command.ts";
-import {
-  discardReplacement,
-  markedNames,
-  openedAsUsed,
-  reopenKept,
-  rollBack,
-} from "./roll-back.ts";
+import { discardReplacement, markedNames, openedAsUsed, openKept, rollBack } from "./roll-back.ts";
 import { type RollBackReason, type RunningCommand, RunningCommands } from "./running.ts";
 import type { Steering } from "./steering.ts";
 
@@ -467,7 +461,7 @@ async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): 
   if (ended === "held")
     throw new Error(`NodeClaim ${claim.metadata.name} is held: its events say why`);
   underWay.note(one, node.name, "deleted");
-  if (ended === "changed") return reopenKept(parts, one, candidate);
+  if (ended === "changed") return openKept(parts, one, candidate);
   const labels = disruptedLabels(one.record, candidate);
   world.metrics.count("nodeclaims_disrupted_total", labels);
   world.metrics.count(

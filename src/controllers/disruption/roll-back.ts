@@ -75,7 +75,7 @@ export async function openedAsUsed(
  * it. Else the claim would keep its mark, and no later command would disrupt the node. A claim that bears another
  * command's record is left alone.
  */
-export async function reopenKept(
+export async function openKept(
   { world, log }: { readonly world: World; readonly log: Logger },
   { record }: Pick<RunningCommand, "record">,
   candidate: Candidate,
