@@ -4,7 +4,7 @@
  */
 import type { CloudFault } from "../replicas.ts";
 import { eachInstance } from "./odd-faults.ts";
-import type { MakeFault, Scene, WorkFault } from "./work-stage.ts";
+import type { MakeFault, WorkFault, WorkScene } from "./work-stage.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -90,7 +90,7 @@ function calls(
 }
 
 /** Every ten seconds, instances lose the tags whose keys match. At the end they get them again. */
-function untagged({ world }: Scene, keys: RegExp): WorkFault {
+function untagged({ world }: WorkScene, keys: RegExp): WorkFault {
   const { tags, instances } = world.box.sandbox.aws.state;
   const taken = new Map<string, Map<string, string>>();
   return {

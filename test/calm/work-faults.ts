@@ -6,7 +6,7 @@ import type { KubeObject } from "../../src/apis/meta.ts";
 import type { KubeRequest } from "../../src/kube/transport/transport.ts";
 import type { Collection } from "./lies.ts";
 import type { Body } from "./odd-faults.ts";
-import type { MakeFault, Scene } from "./work-stage.ts";
+import type { MakeFault, WorkScene } from "./work-stage.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -162,7 +162,7 @@ export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
 
 /** Sends an administrator's request. Rejects if it is refused, but not because the object is gone or exists. */
 async function send(
-  { world }: Pick<Scene, "world">,
+  { world }: Pick<WorkScene, "world">,
   request: Pick<KubeRequest, "method" | "path" | "body">,
 ): Promise<void> {
   const { method, path } = request;
@@ -174,20 +174,20 @@ async function send(
 }
 
 /** Merges the body into an object. */
-export function patch(scene: Pick<Scene, "world">, path: string, body: unknown): Promise<void> {
+export function patch(scene: Pick<WorkScene, "world">, path: string, body: unknown): Promise<void> {
   return send(scene, { method: "PATCH", path, body });
 }
 
-function create(scene: Scene, path: string, body: unknown): Promise<void> {
+function create(scene: WorkScene, path: string, body: unknown): Promise<void> {
   return send(scene, { method: "POST", path, body });
 }
 
-function remove(scene: Scene, path: string, body?: unknown): Promise<void> {
+function remove(scene: WorkScene, path: string, body?: unknown): Promise<void> {
   return send(scene, { method: "DELETE", path, ...(body === undefined ? {} : { body }) });
 }
 
 async function listOf(
-  { world }: Pick<Scene, "world">,
+  { world }: Pick<WorkScene, "world">,
   path: string,
 ): Promise<readonly KubeObject[]> {
   const answer = await world.box.sandbox.transport.send({ method: "GET", path });
@@ -205,14 +205,14 @@ function isKarpenters({ metadata }: KubeObject): boolean {
 }
 
 /** Each object is removed by force, and another of its name with its spec and status is created at once. */
-async function anew(scene: Scene, of: Collection): Promise<void> {
+async function anew(scene: WorkScene, of: Collection): Promise<void> {
   for (const one of await listOf(scene, of)) {
     await removeByForce(scene, of, one.metadata.name);
     await makeAgain(scene, of, one);
   }
 }
 
-async function removeByForce(scene: Scene, of: Collection, name: string): Promise<void> {
+async function removeByForce(scene: WorkScene, of: Collection, name: string): Promise<void> {
   await patch(scene, `${of}/${name}`, { metadata: { finalizers: null } });
   await remove(scene, `${of}/${name}`, {
     kind: "DeleteOptions",
@@ -226,7 +226,7 @@ async function removeByForce(scene: Scene, of: Collection, name: string): Promis
   }
 }
 
-async function makeAgain(scene: Scene, of: Collection, one: KubeObject): Promise<void> {
+async function makeAgain(scene: WorkScene, of: Collection, one: KubeObject): Promise<void> {
   const { name, labels, annotations, finalizers = [] } = one.metadata;
   const own = finalizers.filter((finalizer) => finalizer.startsWith("karpenter"));
   const metadata = { name, labels, annotations, ...(of === CLAIMS ? { finalizers: own } : {}) };
@@ -235,14 +235,14 @@ async function makeAgain(scene: Scene, of: Collection, one: KubeObject): Promise
   if (status !== undefined) await patch(scene, `${of}/${name}/status`, { status });
 }
 
-function referring(scene: Scene, nodeClassRef: Body) {
+function referring(scene: WorkScene, nodeClassRef: Body) {
   const refer = (ref: Body) =>
     patch(scene, `${POOLS}/default`, { spec: { template: { spec: { nodeClassRef: ref } } } });
   const own = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
   return { begin: () => refer({ ...own, ...nodeClassRef }), end: () => refer(own) };
 }
 
-async function setCondition(scene: Scene, path: string, status: string): Promise<void> {
+async function setCondition(scene: WorkScene, path: string, status: string): Promise<void> {
   const lastTransitionTime = new Date(scene.world.clock.now()).toISOString();
   const more = { reason: "Flapping", message: "by hand", lastTransitionTime };
   await patch(scene, `${path}/status`, {
@@ -263,7 +263,7 @@ function pdb(name: string) {
 }
 
 /** Objects keep another program's finalizer until the fault ends. */
-function finalized(scene: Scene, of: string) {
+function finalized(scene: WorkScene, of: string) {
   const set = async (change: (finalizers: readonly string[]) => readonly string[]) => {
     for (const { metadata } of await listOf(scene, of))
       await patch(scene, `${of}/${metadata.name}`, {
@@ -279,7 +279,7 @@ function finalized(scene: Scene, of: string) {
 }
 
 /** A volume of no pod is attached to each Node, and is not detached until the fault ends. */
-function attached(scene: Scene) {
+function attached(scene: WorkScene) {
   const names: string[] = [];
   return {
     lastsMs: 12 * MINUTE,
@@ -309,7 +309,7 @@ function attached(scene: Scene) {
  * Twice, claims and Nodes are as they were before the work: those that are new are gone, and those that are gone are
  * there again, with other UIDs, as tools for backups do.
  */
-function restoredTwice(scene: Scene) {
+function restoredTwice(scene: WorkScene) {
   let past: readonly (readonly [Collection, readonly KubeObject[]])[] = [];
   let times = 0;
   const restore = async () => {

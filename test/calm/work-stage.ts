@@ -51,14 +51,14 @@ export interface WorkFault {
 }
 
 /** The cluster that a fault is made for. */
-export interface Scene {
+export interface WorkScene {
   readonly world: TestWorld;
   readonly random: Random;
   readonly work: Work;
 }
 
 /** Makes the fault for a cluster, before its work begins. */
-export type MakeFault = (scene: Scene) => WorkFault;
+export type MakeFault = (scene: WorkScene) => WorkFault;
 
 /** A fault during a work. `restarts`: with the start of the next process, else in the middle of a run. */
 interface WorkCase {

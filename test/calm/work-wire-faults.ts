@@ -7,7 +7,7 @@ import { type Fault, refusal } from "../replicas.ts";
 import { asked, type Collection } from "./lies.ts";
 import { refused } from "./odd-faults.ts";
 import { CLAIMS, NODES, PODS, patch } from "./work-faults.ts";
-import type { MakeFault, Scene, WorkFault } from "./work-stage.ts";
+import type { MakeFault, WorkFault, WorkScene } from "./work-stage.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -118,7 +118,7 @@ function bookmark(resourceVersion: string): Frame {
 }
 
 /** Changes the events of a collection's watches. */
-function twisted(scene: Scene, of: Collection, twist: Twist): WorkFault {
+function twisted(scene: WorkScene, of: Collection, twist: Twist): WorkFault {
   const { transport } = scene.world.box.sandbox;
   const fault: Fault = async (request: KubeRequest): Promise<KubeResponse | undefined> => {
     const what = asked(request);

@@ -355,12 +355,11 @@ async function closeNode(world: World, record: CommandRecord, candidate: Candida
   // A new Node with the same name is not tainted.
   if (closed === undefined) throw new Error(`node ${candidate.node.name} is gone`);
   const { reason } = record;
-  const nowMs = world.clock.now();
   const marked = await changeClaim(world, candidate.claim, (claim) =>
     withCondition(
       withRecord(claim, record),
       { type: "DisruptionReason", status: "True", reason, message: reason },
-      nowMs,
+      world.clock.now(),
     ),
   );
   if (marked === undefined) throw new Error(`claim ${candidate.claim.metadata.name} is gone`);
