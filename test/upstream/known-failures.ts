@@ -37,7 +37,7 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
     spec: /^Performance Provisioning should do complex provisioning and complex drift/,
     target: "sandbox",
     reason:
-      "seen once: pods of a group that must share a host found no room beside it after a drain, and the last drifted nodes stayed",
+      "seen once, while the bed's own nodes still had a zone: four pods found no zone that their spread allows, and the last drifted nodes stayed",
     isFlaky: true,
   },
 ];

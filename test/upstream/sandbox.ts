@@ -8,6 +8,11 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { NODE } from "../../src/apis/core/node.ts";
 import { POD } from "../../src/apis/core/pod.ts";
+import {
+  ARCH_LABEL_KEY,
+  HOSTNAME_LABEL_KEY,
+  OS_LABEL_KEY,
+} from "../../src/apis/karpenter/labels.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
@@ -23,6 +28,12 @@ import type { PodRequest } from "../../src/sandbox/pod-http.ts";
 import { schedulerPod } from "./scheduler-profile.ts";
 
 const SEED = 1;
+/** The labels that a node of upstream's kind cluster has as well. */
+const KEPT_LABELS: ReadonlySet<string> = new Set([
+  ARCH_LABEL_KEY,
+  HOSTNAME_LABEL_KEY,
+  OS_LABEL_KEY,
+]);
 
 /**
  * Starts the sandbox and writes a kubeconfig into the folder. `schedulerConfig`: the file of kube-scheduler's
@@ -69,11 +80,8 @@ export async function openSandbox({
   sandbox.apiServer.setPodConnect((_pod, port) => connected(port));
   await sandbox.start();
   const { client } = sandbox;
-  const { items } = await client.list(NODE);
-  const taints = [{ key: "CriticalAddonsOnly", effect: "NoSchedule" }];
-  for (const { metadata } of items)
-    await client.patch(NODE, metadata, { type: "merge", body: { spec: { taints } } });
-  const [first] = items;
+  await makeControlPlaneNodes(client);
+  const [first] = (await client.list(NODE)).items;
   if (first !== undefined) await client.create(POD, schedulerPod(first.metadata.name));
   const https = await startHttps(sandbox.apiServer, {
     port: 0,
@@ -91,6 +99,22 @@ export async function openSandbox({
       await sandbox.stop();
     },
   };
+}
+
+/**
+ * Makes the sandbox's own nodes like those of upstream's kind cluster: tainted, and in no zone. kube-scheduler counts
+ * the zone of a tainted node for a spread. No pod of the suites can use such a zone, so its count stays 0. Then a spread
+ * that counts other pods would soon allow no zone at all.
+ */
+export async function makeControlPlaneNodes(client: KubeClient): Promise<void> {
+  const taints = [{ key: "CriticalAddonsOnly", effect: "NoSchedule" }];
+  const { items } = await client.list(NODE);
+  for (const { metadata } of items) {
+    const others = Object.keys(metadata.labels ?? {}).filter((key) => !KEPT_LABELS.has(key));
+    const labels = Object.fromEntries(others.map((key) => [key, null]));
+    const body = { metadata: { labels }, spec: { taints } };
+    await client.patch(NODE, metadata, { type: "merge", body });
+  }
 }
 
 /** Sends a request for a pod to this machine, where the operator's process and its ports are. */
