@@ -3,7 +3,8 @@
  * once. When the cluster changes, it can be updated: changed nodes are removed and counted again.
  *
  * Pending pods that fit on an existing node are placed there before the first question. Pending pods that need a new
- * node are not part of any question.
+ * node are not part of any question. Pending pods without any place are part of a question about nodes with pods that
+ * they must be near.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -57,6 +58,12 @@ interface PlacedPending {
   readonly before: Saved;
 }
 
+/** A pending pod without a place, and the groups of its required affinities. */
+interface Follower {
+  readonly pod: Pod;
+  readonly near: readonly TopologyGroup[];
+}
+
 export class PreparedCluster implements Ground {
   readonly base: BasePass;
   readonly census: Census;
@@ -67,6 +74,8 @@ export class PreparedCluster implements Ground {
   #nodes: readonly ExistingNode[] = [];
   #placed: readonly PlacedPending[] = [];
   #stranded: readonly Stranded[] = [];
+  /** Pending pods without a place that must be near other pods, each with the topology groups of these rules. */
+  #followers: readonly Follower[] = [];
   /** Indices of the nodes that may take no pods, cached from the last question that named such nodes. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
   /**
@@ -105,6 +114,19 @@ export class PreparedCluster implements Ground {
   /** Pending pods that have no place because of limits of pools, in the order in which they were tried. */
   get stranded(): readonly Stranded[] {
     return this.#stranded;
+  }
+
+  /**
+   * Pending pods that have no place now, but must be near pods of these hosts. Their node may be full. If the hosts are
+   * removed, they find a place together with these pods. Without them a new node would be too small for the whole
+   * affinity group again.
+   */
+  boundTo(hosts: readonly Host[]): readonly Pod[] {
+    if (this.#followers.length === 0) return NOBODY;
+    const counted = new Set(hosts.flatMap((host) => host.counted));
+    return this.#followers
+      .filter(({ near }) => near.some((group) => counted.has(group)))
+      .map(({ pod }) => pod);
   }
 
   /**
@@ -260,6 +282,7 @@ export class PreparedCluster implements Ground {
   /** Places pending pods on existing nodes. These placements hold for all questions. */
   *#placePending(waiting: readonly Pod[]): Steps<void> {
     this.#stranded = [];
+    this.#followers = [];
     if (waiting.length === 0) return;
     const queued = this.seekers.inTurn(waiting);
     const trial = this.suppose(this.base.templates);
@@ -286,6 +309,9 @@ export class PreparedCluster implements Ground {
     const places = (pod: Pod) => this.#volumes.alternatives(pod);
     // Pods of a CapacityBuffer do not exist for kube-scheduler and take no room, so they are left out.
     const stored = failed.filter(({ pod }) => !isBufferPod(pod));
+    this.#followers = stored
+      .map(({ pod, podClass }) => ({ pod, near: requiredNear(podClass) }))
+      .filter(({ near }) => near.length > 0);
     this.#stranded = yield* this.#keptByLimits(alike(stored, places));
   }
 
@@ -300,6 +326,11 @@ export class PreparedCluster implements Ground {
     trial.end();
     return failed.filter(({ sample }) => !hopeless.has(sample));
   }
+}
+
+/** The topology groups of the class's required affinities. */
+function requiredNear({ draft }: PodClass): readonly TopologyGroup[] {
+  return draft.wishes.affinity.flatMap((term) => draft.groups.get(term) ?? []);
 }
 
 function isMovable({ managed, deleting }: NodeView): boolean {

@@ -64,12 +64,12 @@ export class Seekers {
   }
 
   /**
-   * The pods that need a place if these hosts are removed, in order of placement: `moving`, and pending pods that were
-   * placed on the hosts.
+   * The pods that need a place if these hosts are removed, in order of placement: `moving`, pending pods that were
+   * placed on the hosts, and `bound`, see `PreparedCluster.boundTo`.
    */
-  leaving(hosts: readonly Host[], moving: readonly Pod[]): Seeking {
+  leaving(hosts: readonly Host[], moving: readonly Pod[], bound: readonly Pod[] = NOBODY): Seeking {
     const [host, ...others] = hosts;
-    const isOne = others.length === 0 && host?.place.pods.length === 0;
+    const isOne = others.length === 0 && bound.length === 0 && host?.place.pods.length === 0;
     // Each round of disruption asks about each node, so the order of a node's pods is cached.
     if (isOne) {
       host.left ??= this.leftOf(host.place.view);
@@ -81,6 +81,7 @@ export class Seekers {
     const { fine, refused } = this.#sortOut([
       ...moving,
       ...hosts.flatMap(({ place: { pods } }) => pods),
+      ...bound,
     ]);
     return { queued: this.inTurn(fine), refused };
   }

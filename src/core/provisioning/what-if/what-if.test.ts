@@ -22,7 +22,7 @@ import {
 } from "../../../testing/devices.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { QueuedPod } from "../batch/queue.ts";
-import { WhatIf } from "./what-if.ts";
+import { WhatIf, type Without } from "./what-if.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
@@ -305,5 +305,55 @@ describe("WhatIf.follow", () => {
     expect(place()).toEqual(["d"]);
     expect(atOnce(whatIf.follow({ ...input, nodes: nodes.slice(1) }))).toBe(true);
     expect(place()).toEqual(["d"]);
+  });
+});
+
+describe("removal of a full node with a part of an affinity group, whose other pods wait", () => {
+  const labels = { app: "group" };
+  const affinity = {
+    podAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: labels } },
+      ],
+    },
+  };
+  const member = (name: string, nodeName?: string): Pod => {
+    const host = nodeName === undefined ? {} : { nodeName };
+    return pod({ name, labels, cpu: "1", spec: { affinity }, ...host });
+  };
+  const own = { "karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true" };
+  const full: NodeView = nodeView({
+    node: { name: "full", labels: own, capacity: { cpu: "4" } },
+    claim: nodeClaim({ name: "full", metadata: { labels: own } }),
+    pods: [member("here", "full"), pod({ name: "other", cpu: "3", nodeName: "full" })],
+  });
+  const without = (count: number, largest: number) => {
+    const waiting = Array.from({ length: count }, (_, index) => member(`waits-${index + 1}`));
+    const types = [2, 4, largest].map((cpu) => instanceType({ name: `cpu-${cpu}`, cpu }));
+    const input = schedulingInput({
+      nodes: [full],
+      pods: waiting,
+      pools: [poolInput({}, types)],
+    });
+    return atOnce(atOnce(WhatIf.of(input)).without(["full"], full.pods));
+  };
+  const groupsOf = ({ newClaims }: Pick<Without, "newClaims">) =>
+    newClaims.map(({ pods }) =>
+      pods
+        .map(({ metadata }) => metadata.name)
+        .filter((name) => name !== "other")
+        .sort(),
+    );
+
+  it("plans one new node for the whole group", () => {
+    const answer = without(2, 8);
+    expect(answer.unschedulable).toEqual([]);
+    expect(groupsOf(answer)).toContainEqual(["here", "waits-1", "waits-2"]);
+  });
+
+  it("is not stopped by a pod that waited before and has no place after it either", () => {
+    const answer = without(4, 4);
+    expect(answer.unschedulable).toEqual([]);
+    expect(groupsOf(answer).flat()).toContain("here");
   });
 });

@@ -128,14 +128,17 @@ export class WhatIf {
     const { closed, belowMicroUsd, opening } = terms;
     const { census, seekers, base } = this.#cluster;
     const hosts = nodeNames.flatMap((name) => census.host(name) ?? []);
-    const { queued, refused } = seekers.leaving(hosts, moving);
+    const bound = this.#cluster.boundTo(hosts);
+    const { queued, refused } = seekers.leaving(hosts, moving, bound);
     const trial = this.#cluster.suppose(base.templates, closed);
     try {
       trial.remove(hosts);
       if (belowMicroUsd !== undefined) trial.onlyBelow(belowMicroUsd, this.#floor());
       const rest = opening === undefined ? queued : yield* opening(trial.pass, queued);
       if (rest === undefined) return { answer: GAVE_UP, queued };
-      const failed = atOnce(trial.place(rest, { isEarly }));
+      const unplaced = atOnce(trial.place(rest, { isEarly }));
+      // A pod that had no place before does not stop the removal.
+      const failed = unplaced.filter(({ pod }) => !bound.includes(pod));
       return { answer: this.#answer(trial, failed, refused), queued };
     } finally {
       trial.end();
