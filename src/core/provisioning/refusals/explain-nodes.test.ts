@@ -61,6 +61,35 @@ describe("an existing node does not take a pod", () => {
     ]);
   });
 
+  it("because it is full, and it is the only one with pods that the pod must be near", () => {
+    const labels = { app: "group" };
+    const term = {
+      labelSelector: { matchLabels: labels },
+      topologyKey: "kubernetes.io/hostname",
+    };
+    const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
+    const spec = { affinity: { podAffinity } };
+    const host = (name: string, pods: Pod[] = []) => ({
+      name,
+      labels: { "kubernetes.io/hostname": name },
+      pods,
+    });
+    const found = obstacles(pod({ labels, cpu: "1", spec }), [
+      host("a", [pod({ name: "first", labels, nodeName: "a", cpu: "3500m", spec })]),
+      host("b", [pod({ name: "other", nodeName: "b", cpu: "3500m" })]),
+      host("c"),
+    ]);
+    expect(found).toEqual([
+      ["topology", "its pod affinity over kubernetes.io/hostname does not allow them now", ["c"]],
+      [
+        "resources",
+        "pods that it must be near run there; too little cpu: 1 requested, at most 500m left",
+        ["a"],
+      ],
+      ["resources", "too little cpu: 1 requested, at most 500m left", ["b"]],
+    ]);
+  });
+
   it("but preferred terms are no reason, and only the requested pod is explained", () => {
     const required = { key: ZONE, operator: "In" as const, values: ["zone-b"] };
     const preference = { matchExpressions: [required] };

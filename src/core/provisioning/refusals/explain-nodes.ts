@@ -2,6 +2,7 @@
  * Explains why existing nodes refuse a pod. Nodes with the same obstacle are grouped, the most frequent obstacle first.
  */
 import { formatTaint } from "../../../apis/core/tolerations.ts";
+import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { formatResource } from "../../../apis/resources.ts";
 import { compareText } from "../../../base/text-order.ts";
 import { within } from "../../../base/within.ts";
@@ -16,12 +17,14 @@ import type { TopologyGroup } from "../topology/topology-group.ts";
 import { RULE_NAMES } from "../topology/topology-sentence.ts";
 
 /** The part of a pass that is needed to check existing nodes. */
-export type AskedPass = Pick<Pass, "nodes" | "attempt" | "classes">;
+export type AskedPass = Pick<Pass, "nodes" | "attempt" | "classes" | "context">;
 
 /** The nodes that refuse a pod at the same stage because of the same object. */
 interface Alike {
   /** The first of these refusals. */
   readonly refusal: NodeRefusal;
+  /** Whether pods that the pod must share a host with run on these nodes. */
+  readonly isBeside: boolean;
   readonly nodes: string[];
   /** Only for resources: the largest amount that one of the nodes has left. */
   mostLeft: number;
@@ -33,11 +36,14 @@ interface Alike {
  */
 export function nodesRefusing(item: QueuedPod, pass: AskedPass): readonly NodesRefusal[] {
   const groups = new Map<string, Alike>();
+  const beside = hostsBeside(item.podClass, pass);
   for (const node of pass.nodes) {
     const refusal = hardRefusal(item, node, pass);
     if (refusal === undefined) continue;
-    const group = within(groups, groupOf(refusal), () => ({
+    const isBeside = beside.has(node.hostname);
+    const group = within(groups, `${isBeside} ${groupOf(refusal)}`, () => ({
       refusal,
+      isBeside,
       nodes: [],
       mostLeft: 0,
     }));
@@ -47,10 +53,24 @@ export function nodesRefusing(item: QueuedPod, pass: AskedPass): readonly NodesR
   return [...groups.values()]
     .map((group) => ({
       reason: reasonOf(group.refusal),
-      says: textOf(group),
+      says: group.isBeside
+        ? `pods that it must be near run there; ${textOf(group)}`
+        : textOf(group),
       nodes: group.nodes.sort(compareText),
     }))
     .sort((a, b) => b.nodes.length - a.nodes.length || compareText(a.says, b.says));
+}
+
+/** Names of the hosts with pods near which the class's required affinities over hosts want its pods. */
+function hostsBeside(
+  { draft }: QueuedPod["podClass"],
+  { context: { topology } }: AskedPass,
+): ReadonlySet<string> {
+  const near = draft.wishes.affinity
+    .flatMap((term) => draft.groups.get(term) ?? [])
+    .filter(({ key }) => key === HOSTNAME_LABEL_KEY);
+  const counted = near.flatMap((group) => topology.counted(group));
+  return new Set(counted.flatMap(([host, pods]) => (pods > 0 ? [host] : [])));
 }
 
 /**
