@@ -103,8 +103,9 @@ export async function openSandbox({
 
 /**
  * Makes the sandbox's own nodes like those of upstream's kind cluster: tainted, and in no zone. kube-scheduler counts
- * the zone of a tainted node for a spread. No pod of the suites can use such a zone, so its count stays 0. Then a spread
- * that counts other pods would soon allow no zone at all.
+ * the zone of a tainted node for a spread. No pod of the suites can use such a zone, so its count stays 0. Then a
+ * spread that counts other pods would soon allow no zone at all. The deprecated zone labels mean a zone, too, so only
+ * the labels of `KEPT_LABELS` stay.
  */
 export async function makeControlPlaneNodes(client: KubeClient): Promise<void> {
   const taints = [{ key: "CriticalAddonsOnly", effect: "NoSchedule" }];
