@@ -70,6 +70,18 @@ function given() {
   }
 }
 
+/** Removes the folder if the command is interrupted. A copy that stays in the checkout stops `npm run lint`. */
+function removeOnSignal(folder: string): void {
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)
+    process.once(signal, () => {
+      rmSync(folder, { recursive: true, force: true });
+      process.exit(code);
+    });
+}
+
 async function release(): Promise<void> {
   const { version } = values;
   if (version === undefined) throw new Error("--version X.Y.Z is missing");
@@ -81,6 +93,7 @@ async function release(): Promise<void> {
   // A folder inside the checkout, so that imports find its node_modules.
   mkdirSync(join(ROOT, "dist"), { recursive: true });
   const source = mkdtempSync(join(ROOT, "dist/.release-"));
+  removeOnSignal(source);
   try {
     say(`making version ${version} of commit ${commit.slice(0, 7)}; this takes some minutes`);
     exportTo(source, { version, notes, atMs });

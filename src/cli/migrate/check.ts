@@ -23,7 +23,7 @@ import {
   some,
 } from "./check-objects.ts";
 import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
-import { unknownFields, wrongValues } from "./unknown-fields.ts";
+import { refusedValues, unknownFields } from "./unknown-fields.ts";
 
 /** Environment variables of upstream's chart that are no settings of the program, or that Node.js does not use. */
 const NO_SETTINGS: ReadonlySet<string> = new Set([
@@ -178,7 +178,7 @@ function checkValues(
       remedy: `${meantValue(item, valuesSchema)}; docs/reference/chart.md lists all values`,
     }),
   );
-  for (const { path, wanted } of wrongValues(values, valuesSchema))
+  for (const { path, wanted } of refusedValues(values, valuesSchema))
     checks.push({
       area,
       item: path,

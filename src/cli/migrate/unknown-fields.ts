@@ -35,7 +35,7 @@ function below(path: string, key: string): string {
 }
 
 /** A value that the schema does not allow. */
-export interface WrongValue {
+export interface RefusedValue {
   readonly path: string;
   /** What the schema wants, such as `an integer` or `one of debug, info`. */
   readonly wanted: string;
@@ -45,21 +45,21 @@ export interface WrongValue {
  * Values whose type, choice, pattern or range the schema does not allow. Missing fields are allowed, because the chart
  * has defaults. A null is allowed, because helm takes the value out then.
  */
-export function wrongValues(
+export function refusedValues(
   value: unknown,
   schema: ValueSchema | undefined,
   path = "",
-): readonly WrongValue[] {
+): readonly RefusedValue[] {
   if (schema === undefined || value === null) return [];
   const wanted = wantedInstead(value, schema);
   if (wanted !== undefined) return [{ path, wanted }];
   if (Array.isArray(value))
-    return value.flatMap((item, index) => wrongValues(item, schema.items, `${path}[${index}]`));
+    return value.flatMap((item, index) => refusedValues(item, schema.items, `${path}[${index}]`));
   if (!isObject(value)) return [];
   const { properties, additionalProperties } = schema;
   const others = isObject(additionalProperties) ? (additionalProperties as ValueSchema) : undefined;
   return Object.entries(value).flatMap(([key, item]) =>
-    wrongValues(item, properties?.[key] ?? others, below(path, key)),
+    refusedValues(item, properties?.[key] ?? others, below(path, key)),
   );
 }
 

@@ -1,7 +1,7 @@
 /**
  * Postpones the termination of nodes while the CustomResourceDefinition of their claims is being deleted or is missing.
- * Its deletion deletes every claim of the kind, often unintentionally. A person must first confirm it with an annotation
- * on the definition. Without the definition no replacement can be created.
+ * Its deletion deletes every claim of the kind, often unintentionally. A person must first confirm it with an
+ * annotation on the definition. Without the definition no replacement can be created.
  */
 import {
   CUSTOM_RESOURCE_DEFINITION,
@@ -45,8 +45,8 @@ export async function holdWhileKindGoes(world: World, claim: NodeClaim): Promise
 
 /**
  * Why a Node without a claim may not be terminated because of its claim's kind: the CRD is being deleted without
- * confirmation, or is missing. Undefined: it may. Kubernetes deletes such Nodes once their claims are gone. Rejects if the
- * CRD cannot be read.
+ * confirmation, or is missing. Undefined: it may. Kubernetes deletes such Nodes once their claims are gone. Rejects if
+ * the CRD cannot be read.
  */
 export async function doubtWithoutKind(world: World, kind: Kind): Promise<Doubt | undefined> {
   const state = await stateOf(world, kind);
