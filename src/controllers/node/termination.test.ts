@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { CUSTOM_RESOURCE_DEFINITION, type Crd } from "../../apis/core/custom-resource-definition.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -306,6 +307,9 @@ describe("the termination of a Node", () => {
 
     it("evicts that pod only in its turn", async () => {
       const world = fakeWorld();
+      // A Node without a claim is terminated only while the definition of claims is there.
+      const definition = { metadata: { name: "nodeclaims.karpenter.sh" } } as Crd;
+      await world.api.create(CUSTOM_RESOURCE_DEFINITION, definition);
       const labels = { "karpenter.test.sh/testnodeclass": "default" };
       const finalizers = ["karpenter.sh/termination"];
       const owned = node({ name: "node-a", labels, providerId: "fake://1" });
