@@ -81,9 +81,15 @@ async function read({ kube }: World, kind: Kind): Promise<KindState> {
     const isConfirmed = metadata.annotations?.[CONFIRM_DELETION_ANNOTATION_KEY] === "true";
     return metadata.deletionTimestamp !== undefined && !isConfirmed ? "going" : "there";
   } catch (error) {
-    if (isNotFound(error)) return "missing";
+    // A server that has no CRDs at all has the kind in another way.
+    if (isNotFound(error)) return (await hasDefinitions(kube)) ? "missing" : "there";
     // Without the right to read CRDs nothing more can be checked.
     if (isForbidden(error)) return "there";
     throw error;
   }
+}
+
+async function hasDefinitions(kube: World["kube"]): Promise<boolean> {
+  const { items } = await kube.list(CUSTOM_RESOURCE_DEFINITION);
+  return items.length > 0;
 }
