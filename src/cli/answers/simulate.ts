@@ -15,13 +15,13 @@ import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { ownedNode } from "../../core/answers/owned-node.ts";
 import {
   type Ending,
-  type PlanInSteps,
-  rehearseInSteps,
-  removeNodesInSteps,
+  type Plan,
+  rehearse,
+  removeNodes,
   type Step,
-  settleInSteps,
+  settle,
   type Totals,
-  totalsInSteps,
+  totalsOf,
 } from "../../core/answers/rehearsal.ts";
 import { repairAnswer } from "../../core/answers/repair-answer.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
@@ -100,7 +100,7 @@ export function* simulationInSteps(
   { removed, zones, consolidate, horizonMs, repairs }: Supposed,
   settings: ReadPicture["settings"],
 ): Steps<SimulationEnd> {
-  const plan: PlanInSteps = (input) =>
+  const plan: Plan = (input) =>
     realPodsFirst(input.pods, (pods) => planBatchInSteps({ ...input, pods }, settings.planner));
   const { nowMs } = start.picture;
   const steps: Step[] = [];
@@ -109,7 +109,7 @@ export function* simulationInSteps(
   let model = start;
   if (removed.length > 0) {
     const why = zones.length > 0 ? `removed, zone ${zones.join(", ")} drained` : "removed";
-    const gone = yield* removeNodesInSteps(model, removed, why);
+    const gone = yield* removeNodes(model, removed, why);
     model = gone.model;
     steps.push(gone.step);
   }
@@ -117,12 +117,12 @@ export function* simulationInSteps(
   const unhealthy = repairs ? { unhealthy: unhealthyNodes(start) } : {};
   if (consolidate || repairs) {
     if (!consolidate) model = { ...model, picture: { ...model.picture, onlyRepairs: true } };
-    const done = yield* rehearseInSteps(model, plan, nowMs + horizonMs);
+    const done = yield* rehearse(model, plan, nowMs + horizonMs);
     model = done.model;
     steps.push(...done.steps);
     ended = done.ended;
   } else {
-    const settled = yield* settleInSteps(model, plan);
+    const settled = yield* settle(model, plan);
     model = settled.model;
     steps.push(...settled.steps);
   }
@@ -155,11 +155,11 @@ function* answer(
   rest: {
     readonly against: Simulated["against"];
     readonly ended: Ending | undefined;
-    readonly plan: PlanInSteps;
+    readonly plan: Plan;
   },
 ): Steps<Simulated> {
-  const was = yield* totalsInSteps(before);
-  const is = yield* totalsInSteps(model);
+  const was = yield* totalsOf(before);
+  const is = yield* totalsOf(model);
   const moves = steps.flatMap((step) => step.moves);
   const podsMoved = moves.filter(({ from, to }) => from !== undefined && from !== to).length;
   const saves = was.priceMicroUsdPerHour - is.priceMicroUsdPerHour;

@@ -18,9 +18,9 @@ import type {
 } from "../../console/source.ts";
 import { listedNodesInSteps } from "../../console/views/node-groups.ts";
 import type { CommandAnswer } from "../../core/answers/command-answer.ts";
-import { costsInSteps } from "../../core/answers/costs.ts";
+import { workloadCosts } from "../../core/answers/costs.ts";
 import { remedies } from "../../core/answers/fixes/remedy.ts";
-import { type Fleet, fleetInSteps } from "../../core/answers/fleet.ts";
+import { type Fleet, fleetOf } from "../../core/answers/fleet.ts";
 import { leastPriceOf } from "../../core/answers/least-price.ts";
 import {
   movesUnderWay,
@@ -28,7 +28,7 @@ import {
   seenLeaving,
 } from "../../core/answers/moves-under-way.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
-import { type PoolAside, poolAnswerInSteps } from "../../core/answers/pool-answer.ts";
+import { type PoolAside, poolAnswer } from "../../core/answers/pool-answer.ts";
 import { weekOf } from "../../core/answers/week.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
@@ -158,7 +158,7 @@ function earlyScene(
   const fleet = once(async () => {
     const played = playBatchInSteps({ ...picture.scheduling, nodes: [] }, settings.planner);
     const { result } = await inTurns(clock, played, TURN_MS);
-    return inTurns(clock, fleetInSteps(modelOf(read), result), TURN_MS);
+    return inTurns(clock, fleetOf(modelOf(read), result), TURN_MS);
   });
   return {
     nowMs: picture.nowMs,
@@ -219,7 +219,7 @@ function sceneOf(
   const next = once(() => long.next.do((run) => run(nextCommands(picture))));
   const fleet = once(async () => {
     const planned = await plan();
-    return long.fleet.do((run) => run(fleetInSteps(modelOf(read), planned)));
+    return long.fleet.do((run) => run(fleetOf(modelOf(read), planned)));
   });
   return {
     nowMs: picture.nowMs,
@@ -259,7 +259,7 @@ function* poolsOf(
 ): Steps<readonly ConsolePool[]> {
   const pools: ConsolePool[] = [];
   for (const { pool } of planning.pools) {
-    const answer = yield* poolAnswerInSteps(picture, pool, aside);
+    const answer = yield* poolAnswer(picture, pool, aside);
     const drifted = picture.nodes.filter(
       ({ poolId, claim }) => poolId === pool.id && claim !== undefined && isTrue(claim, "Drifted"),
     );
@@ -270,7 +270,7 @@ function* poolsOf(
 }
 
 function* costsOf({ picture, planning }: ReadPicture, fleet: Fleet): Steps<ConsoleCosts> {
-  const { workloads, demand } = yield* costsInSteps({ picture }, fleet);
+  const { workloads, demand } = yield* workloadCosts({ picture }, fleet);
   yield;
   // These nodes exist already, so they cost nothing additional.
   const nodes = picture.nodes.filter(({ claim }) => claim === undefined);

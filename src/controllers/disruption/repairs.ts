@@ -82,14 +82,14 @@ export async function requestReboot(
 ): Promise<void> {
   const [candidate] = command.candidates;
   if (candidate === undefined || command.repair === undefined) return;
-  const { ailment, graceMs } = command.repair;
+  const { condition, graceMs } = command.repair;
   const { claim: known, node } = candidate;
   const live = await permitReboot(world, { claim: known, node: node.node, isClosed: false });
   if (live === "held")
     throw new Error(`the reboot of ${node.name} is held: events of its NodeClaim say why`);
   if (typeof live === "string") return;
   const nowMs = world.clock.now();
-  const cause = `${ailment.conditionType}/${ailment.reason}`;
+  const cause = `${condition.conditionType}/${condition.reason}`;
   const marked = await changeClaim(world, live, (claim) => {
     const asked = withReboot(withGrace(claim, graceMs), nowMs);
     const reason = record.reason;
@@ -143,18 +143,18 @@ function withGrace(claim: NodeClaim, graceMs: number | undefined): NodeClaim {
 export function tellRepair(world: World, { candidates, repair }: Command): void {
   const [one] = candidates;
   if (repair === undefined || one === undefined) return;
-  const { ailment, graceMs, isEscalated, action } = repair;
-  const { reasonRegex } = ailment.policy;
+  const { condition, graceMs, isEscalated, action } = repair;
+  const { reasonRegex } = condition.policy;
   world.log.with({ controller: "disruption" }).info("selected repair policy", {
     Node: { name: one.node.name },
     NodeClaim: { name: one.claim.metadata.name },
-    condition: ailment.conditionType,
-    status: ailment.conditionStatus,
-    reason: ailment.reason,
+    condition: condition.conditionType,
+    status: condition.conditionStatus,
+    reason: condition.reason,
     "reason-regex": reasonRegex?.source ?? "",
     fallback: reasonRegex === undefined,
     action,
-    "eligible-at": toRfc3339(ailment.dueMs),
+    "eligible-at": toRfc3339(condition.dueMs),
     ...(graceMs === undefined ? {} : { "termination-grace-period": formatDuration(graceMs) }),
     ...(isEscalated ? { "reboot-escalated": true } : {}),
   });
@@ -167,7 +167,7 @@ export function countCommand(world: World, command: Command, record: CommandReco
   const [one] = candidates;
   if (repair === undefined || one === undefined) return;
   world.metrics.count("nodeclaims_unhealthy_disrupted_total", {
-    condition: snakeCase(repair.ailment.conditionType),
+    condition: snakeCase(repair.condition.conditionType),
     nodepool: one.pool.name,
     capacity_type: one.capacityType,
     image_id: one.claim.status?.imageID ?? "",

@@ -10,7 +10,7 @@ import { condition, withCondition, withoutCondition } from "../../apis/karpenter
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { atOnce, eachInSteps, filterInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
+import { eachInSteps, filterInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { isBufferPod } from "../buffers/pods.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { createSimulator } from "../disruption/simulate.ts";
@@ -19,13 +19,12 @@ import { expiry } from "../nodeclaim/expired.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { withReboot } from "../repair/reboots.ts";
-import { ailmentsIn } from "../repair/survey.ts";
+import { brokenConditionsIn } from "../repair/survey.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
+import { usageOf } from "../state/pool-usage.ts";
 import { roomsIn, roomsOf, withRooms } from "./kept-room.ts";
 import { launched } from "./launched.ts";
-import { withQuotaUnits } from "./quota-units.ts";
-import { withReservationUnits } from "./reservation-units.ts";
-import { usageOf } from "./usage.ts";
+import { withSharedCapacity } from "./shared-capacity.ts";
 
 /** The simulated cluster at one moment. */
 export interface Model {
@@ -72,12 +71,7 @@ export interface Changed {
 }
 
 /** Applies a change. */
-export function change(model: Model, wanted: Change): Changed {
-  return atOnce(changeInSteps(model, wanted));
-}
-
-/** Like {@link change}, in steps. */
-export function* changeInSteps(model: Model, wanted: Change): Steps<Changed> {
+export function* change(model: Model, wanted: Change): Steps<Changed> {
   const { picture } = model;
   const { gone = [], launched: plans = [], placed = [], mended = [], command, nowMs } = wanted;
   const leaving = new Set(gone);
@@ -131,8 +125,8 @@ export function* changeInSteps(model: Model, wanted: Change): Steps<Changed> {
   );
   const nodes = [...stayed, ...fresh].sort((a, b) => (a.name < b.name ? -1 : 1));
   const went = picture.nodes.filter(({ name }) => leaving.has(name));
-  const pools = withReservationUnits(model.pools, plans, went);
-  const room = withQuotaUnits({ ...picture.scheduling, pools: model.pools }, plans, went);
+  const shared = { ...picture.scheduling, pools: model.pools };
+  const { pools, ...room } = withSharedCapacity(shared, plans, went);
   const scheduling = { ...picture.scheduling, ...room };
   const made = model.made + plans.length;
   const after = { picture: { ...picture, scheduling }, pools, made };
@@ -154,13 +148,8 @@ function roomsAfter(
   return rooms;
 }
 
-/** Like {@link laterInSteps}, in one step. For tests. */
-export function later(model: Model, nowMs: number): Model {
-  return atOnce(laterInSteps(model, nowMs));
-}
-
 /** The same model at a later time. Conditions of claims are updated. */
-export function laterInSteps(model: Model, nowMs: number): Steps<Model> {
+export function later(model: Model, nowMs: number): Steps<Model> {
   return repainted(model, model.picture.nodes, model.picture.scheduling.pods, nowMs);
 }
 
@@ -252,7 +241,9 @@ function withPods(
 function rebooted(view: NodeView, { repair }: Picture, nowMs: number): NodeView {
   const { node, claim } = view;
   if (node === undefined || claim === undefined) return view;
-  const broken = ailmentsIn(view, repair?.policies ?? []).map(({ conditionType }) => conditionType);
+  const broken = brokenConditionsIn(view, repair?.policies ?? []).map(
+    ({ conditionType }) => conditionType,
+  );
   const conditions = (node.status?.conditions ?? []).filter(({ type }) => !broken.includes(type));
   return {
     ...view,

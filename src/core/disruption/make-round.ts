@@ -8,6 +8,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { firstNotBelow } from "../../base/sorted.ts";
 import { atOnce, type Steps } from "../../base/steps.ts";
 import type { RoomKept } from "../buffers/room.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
@@ -15,6 +16,7 @@ import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type AwaitedSeats, awaitedPodsOn } from "./awaited.ts";
 import { balancedTotals } from "./balanced.ts";
+import type { RepairRules } from "./broken-nodes.ts";
 import { allowancesFor } from "./budgets.ts";
 import {
   type Block,
@@ -34,8 +36,7 @@ import type { Ledger } from "./ledger.ts";
 import type { Method } from "./methods/method.ts";
 import { countNodes } from "./node-counts.ts";
 import { minRepackShare } from "./outcome.ts";
-import type { RepairRules } from "./patients.ts";
-import type { Repack, Round, RoundFacts, RoundHoldOffs, RoundSettings } from "./round.ts";
+import type { Repack, Round, RoundFacts, RoundHoldOffs } from "./round.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
 import { NEVER_FIRST, type TerminateFirst } from "./terminate-first.ts";
@@ -162,18 +163,10 @@ export function* makeRound(
       ),
     backingOff: picture.backingOff,
   };
-  const round: Round = {
-    nowMs,
-    facts,
-    budgets: { allowances, pdbs },
-    settings: settingsOf(picture),
-    holdOffs,
-  };
+  const { forSpot, repack, splits, repair, terminateFirst = NEVER_FIRST } = picture;
+  const settings = { forSpot, repack, splits, repair, terminateFirst };
+  const round = { nowMs, facts, budgets: { allowances, pdbs }, settings, holdOffs };
   return { round, blocked: found.blocked };
-}
-
-function settingsOf({ forSpot, repack, splits, repair, terminateFirst }: Picture): RoundSettings {
-  return { forSpot, repack, splits, repair, terminateFirst: terminateFirst ?? NEVER_FIRST };
 }
 
 function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {
@@ -192,15 +185,10 @@ function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Step
 
 /** The nodes of this name, found by binary search in a list that is sorted by name. */
 function namedOf(nodes: readonly NodeView[], name: string): readonly NodeView[] {
-  let [low, high] = [0, nodes.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((nodes[middle] as NodeView).name < name) low = middle + 1;
-    else high = middle;
-  }
-  let end = low;
+  const first = firstNotBelow(nodes.length, (at) => (nodes[at] as NodeView).name < name);
+  let end = first;
   while (nodes[end]?.name === name) end++;
-  return nodes.slice(low, end);
+  return nodes.slice(first, end);
 }
 
 function once<T>(make: () => T): () => T {

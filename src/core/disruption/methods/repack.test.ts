@@ -186,7 +186,7 @@ describe("repack", () => {
         const nodes = [...six, noisy("x", 10_000 + second * 1_000)];
         const proposal = propose(nodes, { nowMs, turns });
         if (proposal.commands.length === 0) waited.push(second);
-        turns.note(rule(repack, proposal, []), nowMs);
+        turns.note(rule(repack, proposal, { pending: [] }), nowMs);
       }
       expect(waited).toEqual([0, 10, 20, 300, 310, 320, 600]);
     });
@@ -267,7 +267,7 @@ describe("repack", () => {
           allowedInAll: 3,
           turns: { lastMs: (poolIds) => turns.lastMs(poolIds) },
         });
-        turns.note(rule(repack, proposal, []), NOW + round);
+        turns.note(rule(repack, proposal, { pending: [] }), NOW + round);
         order.push(...pools(proposal));
       }
       expect(order).toEqual(["a", "b", "c", "a", "b", "c"]);

@@ -14,7 +14,7 @@ import type { PlannedClaim } from "../../provisioning/result.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, removal } from "../command.ts";
-import { type NoCommand, replacementFailedMessage } from "../consolidation.ts";
+import type { NoCommand } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round, RoundFacts } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
@@ -58,7 +58,7 @@ function* propose(round: Round): Steps<Proposal> {
   let lacksRoom = false;
   for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
-    if (staticHoldOff(pool, holdOffs.backingOff) !== undefined) continue;
+    if (holdOffs.backingOff.has(id)) continue;
     const most = mostAtOnce(pool, facts.nodes);
     const own = drifted.filter((other) => other.pool.id === id);
     if (!most.replacedFirst && !settings.terminateFirst.drift) {
@@ -157,16 +157,6 @@ function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
   };
   const ids = [...pools.keys()].sort();
   return [...ids.filter(hasRoom), ...ids.filter((id) => !hasRoom(id))];
-}
-
-/** Why no node of a static pool is replaced now, whatever budgets allow. Undefined: nodes may be replaced. */
-export function staticHoldOff(
-  { id, name }: Pool,
-  backingOff: ReadonlyMap<string, number>,
-): NoCommand | undefined {
-  const untilMs = backingOff.get(id);
-  if (untilMs === undefined) return undefined;
-  return { kind: "backingOff", message: replacementFailedMessage(name), untilMs };
 }
 
 /** Other nodes that are removed at the same time. */
