@@ -81,8 +81,7 @@ export function modelOf({ picture, planning }: ReadPicture): Model {
 }
 
 /**
- * Runs a simulation. `before` is the cluster as read; `start` is the same with changed NodePools, prices and
- * workloads.
+ * Runs a simulation. `before` is the cluster as read; `start` is the same with changed NodePools, prices and workloads.
  */
 export function simulation(...given: Parameters<typeof simulationInSteps>): SimulationEnd {
   return atOnce(simulationInSteps(...given));
@@ -213,7 +212,7 @@ function sentence(
 function unhealthyNodes({ picture }: Model): readonly { node: string; says: string }[] {
   return picture.nodes.flatMap((node) => {
     const owned = ownedNode(picture, node);
-    const { repair } = picture;
+    const { repair } = picture.settings;
     const repairs = { policies: repair?.policies ?? [], isOn: true, isLegacy: false };
     const found = owned && repairAnswer(picture, owned, repairs);
     return found === undefined ? [] : [{ node: node.name, says: found.says }];

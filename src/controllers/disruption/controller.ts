@@ -44,8 +44,8 @@ import {
   requeueAfter,
 } from "../../kube/manager/controller.ts";
 import { changeClaim } from "../claims.ts";
+import { mayDecide } from "../may-decide.ts";
 import { repairBlocked } from "../node/events.ts";
-import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
 import type { World } from "../world.ts";

@@ -13,6 +13,7 @@ import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, type StepRunner, type Steps } from "../../base/steps.ts";
 import { nextAllowed, whoseBudgets } from "../../core/answers/calendar.ts";
+import type { RepairRules } from "../../core/disruption/broken-nodes.ts";
 import { brokenBudget, type PoolAllowance } from "../../core/disruption/budgets.ts";
 import type {
   Blocked,
@@ -199,7 +200,9 @@ export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
   return round;
 }
 
-/** The picture for a check of one command. Budgets of a pool may have changed since the reading, so pools are current. */
+/**
+ * The picture for a check of one command. Budgets of a pool may have changed since the reading, so pools are current.
+ */
 export function pictureForCommand(sight: ReadCluster): Picture {
   const { world, around } = sight;
   const current = new Map(listPools(world).map((pool) => [pool.id, pool]));
@@ -212,6 +215,7 @@ export function pictureForCommand(sight: ReadCluster): Picture {
 
 function pictureOf({ world, queue, around }: ReadCluster): Picture {
   const { pools, scheduling, simulator, staticPools } = around;
+  const { forSpot, repack, splits, terminateFirst } = world.settings;
   return {
     nowMs: world.clock.now(),
     // Nodes as they were when the simulator was made, even if some have changed since.
@@ -232,11 +236,7 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
     expiry: world.settings.expiry,
     initializationTimeoutMs: world.settings.initializationTimeoutMs,
     ledger: queue.ledger,
-    forSpot: world.settings.forSpot,
-    repack: world.settings.repack,
-    splits: world.settings.splits,
-    terminateFirst: world.settings.terminateFirst,
-    ...repairOf(world),
+    settings: { forSpot, repack, splits, terminateFirst, repair: repairRules(world) },
   };
 }
 
@@ -245,14 +245,14 @@ export function isRepairMethod({ settings }: Pick<World, "settings">): boolean {
   return settings.gates.nodeRepair && !settings.gates.legacyNodeRepair;
 }
 
-function repairOf(world: World): Pick<Picture, "repair"> {
-  if (!isRepairMethod(world)) return {};
+function repairRules(world: World): RepairRules | undefined {
+  if (!isRepairMethod(world)) return undefined;
   const { brake, cloud } = world;
   const fleet = fleetSize(world);
   const braked = brake.isOn(world.clock.elapsedMs())
     ? brakeMessage(brake.most(fleet), fleet)
     : undefined;
-  return { repair: { policies: cloud.repairPolicies, braked } };
+  return { policies: cloud.repairPolicies, braked };
 }
 
 function* report(

@@ -18,7 +18,7 @@ import {
   requeueAfter,
 } from "../../kube/manager/controller.ts";
 import { isRepairMethod } from "../disruption/gather.ts";
-import { mayDecide } from "../patience.ts";
+import { mayDecide } from "../may-decide.ts";
 import { listPools, poolById, type StoredPool, showOnPool } from "../pools.ts";
 import type { World } from "../world.ts";
 

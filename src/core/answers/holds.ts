@@ -179,7 +179,7 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
   const marked = reasonsOf(candidate).filter(isMark);
   // A node of a static pool is always replaced by one node, even if its pods fit elsewhere.
   if (pool.replicas !== undefined) {
-    const isFull = roomFor(pool, pool.replicas) === 0 && picture.terminateFirst?.drift !== true;
+    const isFull = roomFor(pool, pool.replicas) === 0 && !picture.settings.terminateFirst.drift;
     const kept =
       replacementBackOff([pool], picture) ??
       (isFull ? { kind: "noPlace" as const, message: AT_LIMIT } : undefined) ??

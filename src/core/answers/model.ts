@@ -22,7 +22,7 @@ import { withReboot } from "../repair/reboots.ts";
 import { brokenConditionsIn } from "../repair/survey.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
 import { usageOf } from "../state/pool-usage.ts";
-import { roomsIn, roomsOf, withRooms } from "./kept-room.ts";
+import { keptRoomIn, keptRoomOf, withKeptRoom } from "./kept-room.ts";
 import { launched } from "./launched.ts";
 import { withSharedCapacity } from "./shared-capacity.ts";
 
@@ -132,18 +132,18 @@ export function* change(model: Model, wanted: Change): Steps<Changed> {
   const after = { picture: { ...picture, scheduling }, pools, made };
   const buffered = picture.scheduling.pods.filter(isBufferPod);
   const changed = yield* repainted(after, nodes, [...waits, ...leave, ...buffered], nowMs);
-  const rooms = buffered.length === 0 ? new Map() : roomsAfter(changed.picture, names, wanted);
-  return { model: { ...changed, picture: withRooms(changed.picture, rooms) }, names, moves };
+  const rooms = buffered.length === 0 ? new Map() : keptRoomAfter(changed.picture, names, wanted);
+  return { model: { ...changed, picture: withKeptRoom(changed.picture, rooms) }, names, moves };
 }
 
 /** The room that nodes keep for CapacityBuffers after the change. `names`: the new nodes. */
-function roomsAfter(
+function keptRoomAfter(
   picture: Picture,
   names: readonly string[],
   { launched: plans = [], placed = [], unplaced = [] }: Change,
 ): ReadonlyMap<string, string> {
   const onNew = plans.map(({ pods }, index) => ({ nodeName: names[index] as string, pods }));
-  const rooms = new Map([...roomsOf(picture), ...roomsIn(placed), ...roomsIn(onNew)]);
+  const rooms = new Map([...keptRoomOf(picture), ...keptRoomIn(placed), ...keptRoomIn(onNew)]);
   for (const pod of unplaced) rooms.delete(keyOf(pod));
   return rooms;
 }
@@ -238,7 +238,7 @@ function withPods(
 }
 
 /** The node after a reboot: without the conditions that node repair acts on, and with a record of the reboot. */
-function rebooted(view: NodeView, { repair }: Picture, nowMs: number): NodeView {
+function rebooted(view: NodeView, { settings: { repair } }: Picture, nowMs: number): NodeView {
   const { node, claim } = view;
   if (node === undefined || claim === undefined) return view;
   const broken = brokenConditionsIn(view, repair?.policies ?? []).map(

@@ -96,7 +96,7 @@ export function* poolAnswer(
   const reasons = [
     ...REASONS,
     ...(isReplacedFirst(pool, picture.expiry) ? (["Expired"] as const) : []),
-    ...(picture.repair === undefined ? [] : (["Unhealthy"] as const)),
+    ...(picture.settings.repair === undefined ? [] : (["Unhealthy"] as const)),
   ];
   const disruptions = reasons.map((reason) => allowedFor(picture, pool, reason));
   const soonest = disruptions.flatMap((one) => one.nextAllowedDisruption ?? []).sort()[0];

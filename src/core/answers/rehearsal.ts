@@ -28,7 +28,7 @@ import {
   launchFacts,
 } from "./command-answer.ts";
 import { holdsOf } from "./holds.ts";
-import { roomsIn, roomsOf } from "./kept-room.ts";
+import { keptRoomIn, keptRoomOf } from "./kept-room.ts";
 import { type Changed, change, later, type Model, type Move } from "./model.ts";
 import { ownedNode } from "./owned-node.ts";
 import { playPassesInSteps } from "./planning-passes.ts";
@@ -99,7 +99,7 @@ export function* provision(before: Model, plan: Plan): Steps<Played> {
   const { newClaims, existing } = result;
   const isIdle = newClaims.length === 0 && existing.every(({ pods }) => pods.every(isBufferPod));
   const unplaced = result.unschedulable.map(({ pod }) => pod);
-  if (isIdle && isSameRoom(roomsOf(model.picture), roomsIn(existing))) return bound;
+  if (isIdle && isSameRoom(keptRoomOf(model.picture), keptRoomIn(existing))) return bound;
   const readyMs = newClaims.length === 0 ? nowMs : nowMs + LAUNCH_MS;
   const done = yield* change(model, {
     launched: newClaims,
@@ -134,7 +134,7 @@ function* takeRoom(model: Model, plan: Plan): Steps<Played> {
   return { model: done.model, steps: [step] };
 }
 
-function isSameRoom(a: ReturnType<typeof roomsIn>, b: ReturnType<typeof roomsIn>): boolean {
+function isSameRoom(a: ReturnType<typeof keptRoomIn>, b: ReturnType<typeof keptRoomIn>): boolean {
   return a.size === b.size && [...a].every(([pod, node]) => b.get(pod) === node);
 }
 
@@ -370,7 +370,9 @@ function* nextChange({ picture, pools }: Model): Steps<number | undefined> {
     if (owned === undefined) return [];
     return holdsOf(picture, owned).flatMap(({ until }) => fromRfc3339(until) ?? []);
   });
-  const dues = nodes.flatMap((node) => brokenConditionsIn(node, picture.repair?.policies ?? []));
+  const dues = nodes.flatMap((node) =>
+    brokenConditionsIn(node, picture.settings.repair?.policies ?? []),
+  );
   const forgotten = ledger.forgetsAtMs(nowMs);
   const rests = nodes.flatMap(
     ({ claim }) => (claim && ledger.replacementHoldOffEndsMs(claim)) ?? [],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { candidate } from "../../testing/disruption.ts";
-import { mayBeAsked, rule } from "./arbiter.ts";
+import { mayRun, rule } from "./arbiter.ts";
 import type { Command } from "./command.ts";
 import type { Proposal } from "./methods/method.ts";
 
@@ -44,7 +44,7 @@ describe("the arbiter", () => {
     (needsValidation, simulates, isPending, isEarly, asked) => {
       const pending = isPending ? [command(["a"], "single")] : [];
       const method = { reason: "Drifted", needsValidation, simulates } as const;
-      expect(mayBeAsked(method, { pending, isEarly, repairs: false })).toBe(asked);
+      expect(mayRun(method, { pending, isEarly, repairs: false })).toBe(asked);
     },
   );
 

@@ -9,7 +9,7 @@ import type { Method, Proposal, Remark } from "./methods/method.ts";
 import type { PoolTurns } from "./repack-turns.ts";
 
 /** The circumstances of a round that decide which methods run. */
-export interface Asking {
+export interface RunConditions {
   /** Commands that wait for their validation. */
   readonly pending: readonly Command[];
   /** Whether the round runs before its time, because an empty node became ready to be removed. */
@@ -26,9 +26,9 @@ export interface Asking {
  * Whether a method runs at all in this round. While a command waits for validation, methods with `needsValidation` do
  * not run. In an early round, only methods without simulations run.
  */
-export function mayBeAsked(
+export function mayRun(
   { reason, needsValidation, simulates }: Pick<Method, "reason" | "needsValidation" | "simulates">,
-  { pending, isEarly, repairs, onlyRepairs = false }: Asking,
+  { pending, isEarly, repairs, onlyRepairs = false }: RunConditions,
 ): boolean {
   if (reason === "Unhealthy" ? !repairs : onlyRepairs) return false;
   return !(needsValidation && pending.length > 0) && !(simulates && isEarly);
@@ -48,7 +48,7 @@ export interface Ruling extends PoolTurns {
 export function rule(
   { simulates }: Pick<Method, "simulates">,
   proposal: Proposal,
-  { pending, quotaRoom }: Pick<Asking, "pending" | "quotaRoom">,
+  { pending, quotaRoom }: Pick<RunConditions, "pending" | "quotaRoom">,
 ): Ruling {
   const { commands, deferred = [], servedPools = [] } = proposal;
   // A deferred command becomes possible when its wait ends. So the next result may differ although no fact has changed.

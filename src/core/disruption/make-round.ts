@@ -16,7 +16,6 @@ import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type AwaitedSeats, awaitedPodsOn } from "./awaited.ts";
 import { balancedTotals } from "./balanced.ts";
-import type { RepairRules } from "./broken-nodes.ts";
 import { allowancesFor } from "./budgets.ts";
 import {
   type Block,
@@ -25,7 +24,6 @@ import {
   type FoundCandidates,
   findCandidates,
 } from "./candidates.ts";
-import type { ForSpot } from "./cheaper.ts";
 import {
   competitionHoldOff,
   type Evictions,
@@ -36,10 +34,9 @@ import type { Ledger } from "./ledger.ts";
 import type { Method } from "./methods/method.ts";
 import { countNodes } from "./node-counts.ts";
 import { minRepackShare } from "./outcome.ts";
-import type { Repack, Round, RoundFacts, RoundHoldOffs } from "./round.ts";
+import type { Round, RoundFacts, RoundHoldOffs, RoundSettings } from "./round.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
-import { NEVER_FIRST, type TerminateFirst } from "./terminate-first.ts";
 
 /** The state of the cluster at one moment, for all methods of one round. */
 export interface Picture {
@@ -80,15 +77,9 @@ export interface Picture {
   /** How long a registered node without pods may take to initialize. 0: no limit. Only for answers to users. */
   readonly initializationTimeoutMs: number;
   readonly ledger: Ledger;
-  readonly forSpot: ForSpot;
-  readonly repack: Repack | undefined;
-  readonly splits: boolean;
-  /** The rules of node repair. Absent: broken nodes are not repaired. */
-  readonly repair?: RepairRules;
+  readonly settings: RoundSettings;
   /** In simulations: whether node repair is the only method that runs. */
   readonly onlyRepairs?: boolean;
-  /** The methods whose nodes may be removed before they are replaced. Absent: none. */
-  readonly terminateFirst?: TerminateFirst;
   /** Names of the only nodes that may be candidates. Absent: all nodes may. */
   readonly among?: ReadonlySet<string>;
   /** Candidates by disruption class, shared by the methods of one round. Absent: only one method runs. */
@@ -158,27 +149,27 @@ export function* makeRound(
     minRepackShare: (candidates) =>
       minRepackShare(
         candidates,
-        picture.repack?.minSavingsPercent ?? 0,
+        picture.settings.repack?.minSavingsPercent ?? 0,
         (poolId) => ledger.outcome(poolId, nowMs)?.overrun ?? 0,
       ),
     backingOff: picture.backingOff,
   };
-  const { forSpot, repack, splits, repair, terminateFirst = NEVER_FIRST } = picture;
-  const settings = { forSpot, repack, splits, repair, terminateFirst };
+  const { settings } = picture;
   const round = { nowMs, facts, budgets: { allowances, pdbs }, settings, holdOffs };
   return { round, blocked: found.blocked };
 }
 
 function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {
-  const { among, found } = picture;
+  const { among, found, settings } = picture;
+  const { repair } = settings;
   const awaiting = awaitedPodsOn(picture.nodes, picture.seats);
   if (among !== undefined) {
     const nodes = [...among].sort().flatMap((name) => namedOf(picture.nodes, name));
-    return yield* findCandidates({ ...picture, nodes, awaiting, disruptionClass });
+    return yield* findCandidates({ ...picture, nodes, awaiting, disruptionClass, repair });
   }
   const known = found?.get(disruptionClass);
   if (known !== undefined) return known;
-  const fresh = yield* findCandidates({ ...picture, awaiting, disruptionClass });
+  const fresh = yield* findCandidates({ ...picture, awaiting, disruptionClass, repair });
   found?.set(disruptionClass, fresh);
   return fresh;
 }

@@ -134,7 +134,7 @@ export function isRecent({ at }: MoveRecord, nowMs: number): boolean {
 }
 
 /** The name of the pod's workload for messages: its Deployment, or else its owner. */
-export function workloadOf(pod: Pod): string | undefined {
+export function workloadName(pod: Pod): string | undefined {
   const owner = controllerOf(pod);
   if (owner === undefined) return undefined;
   const deployment = deploymentNameOf(pod);

@@ -93,7 +93,7 @@ export interface RoundHoldOffs {
   /** Whether a consolidation moved pods to nodes of these pools (by id) less than `consolidateAfter` ago. */
   readonly isSettling: (poolIds: ReadonlySet<string>) => Steps<boolean>;
   /** Which group of pools is served next, and how long a group may still wait for quiet nodes. */
-  readonly turns: Pick<RepackTurns, "patienceMs" | "lastMs">;
+  readonly turns: Pick<RepackTurns, "waitLeftMs" | "lastMs">;
   /**
    * Share of their price that a repack of these nodes must save. It is larger if the last repack saved less than
    * planned.

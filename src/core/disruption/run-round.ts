@@ -3,7 +3,7 @@
  * explain`, `karpenter simulate`) share this function, each with its own {@link RoundHooks}. So their results agree.
  */
 import type { Steps } from "../../base/steps.ts";
-import { type Asking, mayBeAsked, type Ruling, rule } from "./arbiter.ts";
+import { mayRun, type Ruling, type RunConditions, rule } from "./arbiter.ts";
 import type { Command } from "./command.ts";
 import { makeRound, type Picture } from "./make-round.ts";
 import { METHODS } from "./methods/all.ts";
@@ -34,9 +34,12 @@ export interface RoundHooks {
 }
 
 /** The commands of the first method that has any. Undefined: no method has a command now. */
-export function* runMethods(asking: Asking, hooks: RoundHooks): Steps<FoundCommands | undefined> {
+export function* runMethods(
+  asking: RunConditions,
+  hooks: RoundHooks,
+): Steps<FoundCommands | undefined> {
   for (const method of METHODS) {
-    if (!mayBeAsked(method, asking)) continue;
+    if (!mayRun(method, asking)) continue;
     const round = yield* hooks.makeRound(method);
     if (yield* hooks.isAnswered(method, round)) continue;
     if (method.simulates) yield* round.facts.simulator.ready();
@@ -94,9 +97,9 @@ export function nextCommands(
       picture.ledger.turns.note(ruling, picture.nowMs);
     },
   };
-  const { repair, onlyRepairs = false, scheduling } = picture;
+  const { settings, onlyRepairs = false, scheduling } = picture;
   const quotaRoom = () => scheduling.quotaRoom ?? new Map();
-  const repairs = repair !== undefined;
+  const repairs = settings.repair !== undefined;
   const asking = { pending, isEarly: false, repairs, onlyRepairs, quotaRoom };
   return runMethods(asking, hooks);
 }

@@ -162,11 +162,11 @@ describe("repack", () => {
       ["that bring nothing", [noisy("x", 10_000, { type: "m-4x", pods: ["4"] })], {}],
       ["that rest", [noisy("x", 10_000)], { fromRepack: ({ node }) => node.name === "x" }],
       ["that are empty", [noisy("x", 10_000, { pods: [] })], {}],
-      ["that were waited for", [noisy("x", 10_000)], { turns: { patienceMs: () => 0 } }],
+      ["that were waited for", [noisy("x", 10_000)], { turns: { waitLeftMs: () => 0 } }],
       [
         "that may go later than those are waited for",
         [noisy("x", 10_000)],
-        { turns: { patienceMs: () => 9_000 } },
+        { turns: { waitLeftMs: () => 9_000 } },
       ],
     ])("continues %s", (_, others, options) => {
       expect(ask([...six, ...others], options)).toEqual([[all], []]);
