@@ -12,7 +12,7 @@ import { pictureOf } from "../src/cli/answers/read-picture.ts";
 import { modelOf } from "../src/cli/answers/simulate.ts";
 import type { PlanningInput } from "../src/cli/plan/planning-input.ts";
 import type { Model } from "../src/core/answers/model.ts";
-import { type Plan, provision, type Rehearsal, rehearse, type Totals, totalsOf } from "../src/core/answers/rehearsal.ts";
+import { type PlanPass, provision, type Rehearsal, rehearse, type Totals, totalsOf } from "../src/core/answers/rehearsal.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
 import { planBatchInSteps } from "../src/core/planner/plan-batch.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
@@ -74,7 +74,7 @@ export function startOf(scenario: ScenarioC): Start {
   const workload = workloadOf(scenario, "up");
   const input = inputOf(workload);
   const natives = workload.nodePools;
-  const greedy: Plan = (one) => planBatchInSteps(one, GREEDY_PLANNER);
+  const greedy: PlanPass = (one) => planBatchInSteps(one, GREEDY_PLANNER);
   const { model: full } = atOnce(provision(modelFor(input, natives, "false"), greedy));
   if (full.made === 0) throw new Error(`${scenario.name}: nothing to provision`);
   const left = new Set(
@@ -110,7 +110,7 @@ function modelFor(input: SchedulingInput, natives: readonly NodePool[], repacks:
 export function settle({ planning, natives, made }: Start, repacks: string): Rehearsal & { readonly seconds: number } {
   const started = performance.now();
   const model = { ...modelFor(planning.input, natives, repacks), made };
-  const plan: Plan = (one) => planBatchInSteps(one, DEFAULT_PLANNER);
+  const plan: PlanPass = (one) => planBatchInSteps(one, DEFAULT_PLANNER);
   const done = atOnce(rehearse(model, plan, model.picture.nowMs + 7 * DAY_MS));
   return { ...done, seconds: (performance.now() - started) / 1_000 };
 }

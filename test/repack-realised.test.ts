@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { toRfc3339 } from "../src/base/clock.ts";
 import { atOnce } from "../src/base/steps.ts";
 import { change, later, type Model } from "../src/core/answers/model.ts";
-import { type Plan, provision, totalsOf } from "../src/core/answers/rehearsal.ts";
+import { type PlanPass, provision, totalsOf } from "../src/core/answers/rehearsal.ts";
 import { priceOf } from "../src/core/disruption/candidates.ts";
 import type { Command } from "../src/core/disruption/command.ts";
 import { moveOf } from "../src/core/disruption/moves.ts";
@@ -86,7 +86,7 @@ function carriedOut(before: Model, command: Command, id: string): Model {
       nowMs: nowMs + MINUTE_MS,
     }),
   );
-  const plan: Plan = (input) => planBatchInSteps(input, DEFAULT_PLANNER);
+  const plan: PlanPass = (input) => planBatchInSteps(input, DEFAULT_PLANNER);
   return atOnce(provision(model, plan)).model;
 }
 

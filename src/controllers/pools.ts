@@ -115,15 +115,16 @@ export function changePool(
   return changeObject(world.kube, kind, native, change);
 }
 
+type Shown = Pick<ConditionChange, "status" | "reason" | "message">;
+
 /**
- * Sets a condition that a pool has only while there is something to say. `shown` undefined: removes the condition. A
- * Provisioner has no condition Ready, so that is not computed for it.
+ * Sets a condition of this type, which a pool has only while there is something to say. `shown` undefined: removes it.
+ * A Provisioner has no condition Ready, so that is not computed for it.
  */
 export async function showOnPool(
   world: Pick<World, "kube" | "clock">,
   stored: StoredPool,
-  type: string,
-  shown: Pick<ConditionChange, "status" | "reason" | "message"> | undefined,
+  { type, shown }: { readonly type: string; readonly shown: Shown | undefined },
 ): Promise<void> {
   const { native, pool } = stored;
   const withIt = pool.generation === "alpha" ? withLoneCondition : withCondition;

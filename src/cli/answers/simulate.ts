@@ -15,7 +15,7 @@ import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { ownedNode } from "../../core/answers/owned-node.ts";
 import {
   type Ending,
-  type Plan,
+  type PlanPass,
   rehearse,
   removeNodes,
   type Step,
@@ -99,7 +99,7 @@ export function* simulationInSteps(
   { removed, zones, consolidate, horizonMs, repairs }: Supposed,
   settings: ReadPicture["settings"],
 ): Steps<SimulationEnd> {
-  const plan: Plan = (input) =>
+  const plan: PlanPass = (input) =>
     realPodsFirst(input.pods, (pods) => planBatchInSteps({ ...input, pods }, settings.planner));
   const { nowMs } = start.picture;
   const steps: Step[] = [];
@@ -154,7 +154,7 @@ function* answer(
   rest: {
     readonly against: Simulated["against"];
     readonly ended: Ending | undefined;
-    readonly plan: Plan;
+    readonly plan: PlanPass;
   },
 ): Steps<Simulated> {
   const was = yield* totalsOf(before);

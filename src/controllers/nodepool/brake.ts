@@ -76,7 +76,7 @@ async function reconcile(world: World, seen: Set<string>, request: Request): Pro
     world.log.info("a person let involuntary ends go on", { annotatedOn: key });
   }
   if (!brake.isOn(nowMs)) {
-    await showOnPool(world, stored, TYPE, undefined);
+    await showOnPool(world, stored, { type: TYPE, shown: undefined });
     return AWAIT_CHANGE;
   }
   const sinceMs = brake.sinceMs ?? nowMs;
@@ -112,7 +112,8 @@ async function show(world: World, stored: StoredPool, sinceMs: number): Promise<
   const fleet = fleetSize(world);
   const why = `${brakeMessage(brake.most(fleet), fleet)}${heldText(brake.held)}`;
   const message = brakeConditionMessage(why, kind.kind, pool.name);
-  await showOnPool(world, stored, TYPE, { status: "True", reason: "TooManyEnds", message });
+  const shown = { status: "True", reason: "TooManyEnds", message } as const;
+  await showOnPool(world, stored, { type: TYPE, shown });
   world.events.publish(involuntaryEndsStopped(native, message, toRfc3339(sinceMs)));
 }
 

@@ -50,7 +50,7 @@ async function reconcile(
   }
   const nowMs = world.clock.now();
   const { held, changesAtMs } = standing(world, known, stored, nowMs);
-  await showOnPool(world, stored, TYPE, held);
+  await showOnPool(world, stored, { type: TYPE, shown: held });
   if (changesAtMs === undefined) return AWAIT_CHANGE;
   return requeueAfter(Math.max(1, changesAtMs - nowMs));
 }

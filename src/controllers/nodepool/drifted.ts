@@ -63,7 +63,10 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     (kind) => world.mirrors.of(kind as Kind).list() as readonly KubeObject[],
   ).filter((claim) => poolIdOfClaim(claim) === pool.id);
   const message = driftSummary(claims.map(driftOf));
-  const shown = { status: "True", reason: "NodesDrifted" } as const;
-  await showOnPool(world, stored, TYPE, message === undefined ? undefined : { ...shown, message });
+  const drifted = { status: "True", reason: "NodesDrifted" } as const;
+  await showOnPool(world, stored, {
+    type: TYPE,
+    shown: message === undefined ? undefined : { ...drifted, message },
+  });
   return AWAIT_CHANGE;
 }

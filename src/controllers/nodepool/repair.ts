@@ -50,7 +50,8 @@ async function reconcile(world: World, run: StepRunner): Promise<Outcome> {
     const stored = poolById(world, id);
     if (stored === undefined) continue;
     const stop = stopOf(world, stored, found);
-    await showOnPool(world, stored, TYPE, stop && { status: "True", ...stop });
+    const shown = stop && { status: "True" as const, ...stop };
+    await showOnPool(world, stored, { type: TYPE, shown });
   }
   return isOn ? requeueAfter(POLL_MS) : AWAIT_CHANGE;
 }

@@ -41,7 +41,6 @@ export interface Costs {
   readonly demand: Resources;
 }
 
-/** Number of nodes in one step. */
 const NODES_PER_STEP = 64;
 
 /** The costs of all workloads. `fleet`: must be made from the same model. */

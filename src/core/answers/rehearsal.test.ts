@@ -7,12 +7,12 @@ import { quietModel } from "../../testing/quiet-model.ts";
 import { planBatchInSteps } from "../planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
 import type { Model } from "./model.ts";
-import { type Plan, rehearse } from "./rehearsal.ts";
+import { type PlanPass, rehearse } from "./rehearsal.ts";
 
 const HOUR_MS = 3_600_000;
 
 it("a simulation starts a consolidation only after the wait for its validation", () => {
-  const plan: Plan = (input) => planBatchInSteps(input, DEFAULT_PLANNER);
+  const plan: PlanPass = (input) => planBatchInSteps(input, DEFAULT_PLANNER);
   const { steps } = atOnce(rehearse(twoHalfEmptyNodes(), plan, NOW + HOUR_MS));
   expect(steps.map(({ kind, at, removed }) => [kind, at, removed])).toEqual([
     ["command", "2026-01-05T00:00:15Z", ["a"]],

@@ -81,7 +81,7 @@ const MOST_ROUNDS = 5_000;
 const MOST_REJECTED = 20;
 
 /** Plans one planning pass. */
-export type Plan = (input: SchedulingInput) => Steps<SchedulingResult>;
+export type PlanPass = (input: SchedulingInput) => Steps<SchedulingResult>;
 
 interface Provisioned {
   readonly model: Model;
@@ -89,7 +89,7 @@ interface Provisioned {
 }
 
 /** Places the pending pods. Returns the same model if nothing changes. */
-export function* provision(before: Model, plan: Plan): Steps<Played> {
+export function* provision(before: Model, plan: PlanPass): Steps<Played> {
   const bound = yield* takeRoom(before, plan);
   const { model } = bound;
   const { scheduling, nowMs } = model.picture;
@@ -122,7 +122,7 @@ export function* provision(before: Model, plan: Plan): Steps<Played> {
  * Binds pending pods to existing nodes as kube-scheduler does, which does not know the room of CapacityBuffers. Without
  * CapacityBuffers, nothing is bound here: the plan places these pods.
  */
-function* takeRoom(model: Model, plan: Plan): Steps<Played> {
+function* takeRoom(model: Model, plan: PlanPass): Steps<Played> {
   const { scheduling, nowMs } = model.picture;
   const waiting = scheduling.pods.filter((pod) => !pod.spec.nodeName && !isBufferPod(pod));
   if (waiting.length === 0 || !scheduling.pods.some(isBufferPod)) return { model, steps: [] };
@@ -177,7 +177,7 @@ function* keepReplicas(before: Model): Steps<Played> {
 }
 
 /** Runs the disruption loop until nothing is left to do, or until the time `untilMs`. */
-export function* rehearse(start: Model, plan: Plan, untilMs: number): Steps<Rehearsal> {
+export function* rehearse(start: Model, plan: PlanPass, untilMs: number): Steps<Rehearsal> {
   const steps: Step[] = [];
   let model = start;
   let idle = 0;
@@ -215,7 +215,7 @@ export function* rehearse(start: Model, plan: Plan, untilMs: number): Steps<Rehe
  * Finishes what has begun: removes leaving nodes, adjusts static pools, and places pending pods. If nodes were removed,
  * the clock moves until they are gone.
  */
-export function* settle(before: Model, plan: Plan): Steps<Played> {
+export function* settle(before: Model, plan: PlanPass): Steps<Played> {
   const { model, steps } = yield* underWay(before, plan);
   const goneMs = before.picture.nowMs + DRAIN_MS;
   const waits = steps.some(({ removed }) => removed.length > 0) && model.picture.nowMs < goneMs;
@@ -223,7 +223,7 @@ export function* settle(before: Model, plan: Plan): Steps<Played> {
 }
 
 /** Removes the leaving nodes, adjusts static pools to their replicas, and places the pending pods. */
-function* underWay(before: Model, plan: Plan): Steps<Played> {
+function* underWay(before: Model, plan: PlanPass): Steps<Played> {
   const leaving = before.picture.nodes.filter(({ deleting }) => deleting);
   const names = leaving.map(({ name }) => name);
   const gone =
@@ -238,7 +238,7 @@ function* underWay(before: Model, plan: Plan): Steps<Played> {
 }
 
 /** Adjusts static pools to their replicas and places the pending pods, without removing nodes that are leaving. */
-function* placeWaiting(before: Model, plan: Plan): Steps<Played> {
+function* placeWaiting(before: Model, plan: PlanPass): Steps<Played> {
   const kept = yield* keepReplicas(before);
   const placed = yield* provision(kept.model, plan);
   return { model: placed.model, steps: [...kept.steps, ...placed.steps] };

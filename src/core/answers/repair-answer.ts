@@ -96,7 +96,6 @@ export function repairAnswer(
   };
 }
 
-/** The condition that is repaired first. */
 interface FirstRepair {
   readonly conditionType: string;
   readonly conditionStatus: string;

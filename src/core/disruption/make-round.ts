@@ -49,7 +49,6 @@ export interface Picture {
   readonly pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[];
   /** The input of provisioning at this moment: pools that can launch nodes, and pods that need a place. */
   readonly scheduling: SchedulingInput;
-  /** A simulator for `scheduling`. */
   readonly simulator: Simulator;
   /** Static pools (with `replicas`) that are ready. Empty while the feature gate StaticCapacity is off. */
   readonly staticPools: readonly PoolInput[];
