@@ -7,13 +7,14 @@
  * uses a real control plane.
  */
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
+import { atOnce } from "../src/base/steps.ts";
 import { pictureOf } from "../src/cli/answers/read-picture.ts";
 import { modelOf } from "../src/cli/answers/simulate.ts";
 import type { PlanningInput } from "../src/cli/plan/planning-input.ts";
 import type { Model } from "../src/core/answers/model.ts";
-import { provision, type Rehearsal, rehearse, type Totals, totalsOf } from "../src/core/answers/rehearsal.ts";
+import { type PlanPass, provision, type Rehearsal, rehearse, type Totals, totalsOf } from "../src/core/answers/rehearsal.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
-import { planBatch } from "../src/core/planner/plan-batch.ts";
+import { planBatchInSteps } from "../src/core/planner/plan-batch.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
 import { nodeView, type NodeView } from "../src/core/state/node-view.ts";
 import { parseOptions } from "../src/operator/settings/parse-options.ts";
@@ -40,17 +41,17 @@ export async function repack(args: readonly string[]): Promise<void> {
     const over = (micro: number) => `${dollars(micro)} (${percent(micro / bound - 1)})`;
     const [a, b] = [plain, packed].map(movedIn) as [number, number];
     const perDollar = (rehearsal: Rehearsal, moved: number) => {
-      const saved = before.priceMicroUsdPerHour - totalsOf(rehearsal.model).priceMicroUsdPerHour;
+      const saved = before.priceMicroUsdPerHour - atOnce(totalsOf(rehearsal.model)).priceMicroUsdPerHour;
       return saved <= 0 ? "-" : (moved / (saved / 1e6)).toFixed(1);
     };
     print([
       scenario.name,
-      `${before.nodes} -> ${totalsOf(plain.model).nodes}, ${totalsOf(packed.model).nodes}`,
+      `${before.nodes} -> ${atOnce(totalsOf(plain.model)).nodes}, ${atOnce(totalsOf(packed.model)).nodes}`,
       String(before.pods),
       dollars(bound),
       over(before.priceMicroUsdPerHour),
-      over(totalsOf(plain.model).priceMicroUsdPerHour),
-      over(totalsOf(packed.model).priceMicroUsdPerHour),
+      over(atOnce(totalsOf(plain.model)).priceMicroUsdPerHour),
+      over(atOnce(totalsOf(packed.model)).priceMicroUsdPerHour),
       `${a}, ${b}`,
       `${perDollar(plain, a)}, ${perDollar(packed, b)}`,
       `${commandsIn(plain)}, ${commandsIn(packed)}${plain.ended === "settled" ? "" : ` ${plain.ended}`}${packed.ended === "settled" ? "" : ` ${packed.ended}`}`,
@@ -73,7 +74,8 @@ export function startOf(scenario: ScenarioC): Start {
   const workload = workloadOf(scenario, "up");
   const input = inputOf(workload);
   const natives = workload.nodePools;
-  const full = provision(modelFor(input, natives, "false"), (one) => planBatch(one, GREEDY_PLANNER));
+  const greedy: PlanPass = (one) => planBatchInSteps(one, GREEDY_PLANNER);
+  const { model: full } = atOnce(provision(modelFor(input, natives, "false"), greedy));
   if (full.made === 0) throw new Error(`${scenario.name}: nothing to provision`);
   const left = new Set(
     scenario.deployments.flatMap((one) => survivors(one).map((index) => `${one.name}-${index}`)),
@@ -81,7 +83,7 @@ export function startOf(scenario: ScenarioC): Start {
   const nodes = full.picture.nodes.map((node) => shrunk(node, left));
   const planning = planningOf({ ...input, pods: [], nodes, nowMs: 60_000 });
   // `made` counts the existing nodes, because names of new nodes continue their numbers.
-  return { natives, planning, made: full.made, before: totalsOf(modelFor(planning.input, natives, "true")) };
+  return { natives, planning, made: full.made, before: atOnce(totalsOf(modelFor(planning.input, natives, "true"))) };
 }
 
 function shrunk(node: NodeView, left: ReadonlySet<string>): NodeView {
@@ -108,7 +110,8 @@ function modelFor(input: SchedulingInput, natives: readonly NodePool[], repacks:
 export function settle({ planning, natives, made }: Start, repacks: string): Rehearsal & { readonly seconds: number } {
   const started = performance.now();
   const model = { ...modelFor(planning.input, natives, repacks), made };
-  const done = rehearse(model, (one) => planBatch(one, DEFAULT_PLANNER), model.picture.nowMs + 7 * DAY_MS);
+  const plan: PlanPass = (one) => planBatchInSteps(one, DEFAULT_PLANNER);
+  const done = atOnce(rehearse(model, plan, model.picture.nowMs + 7 * DAY_MS));
   return { ...done, seconds: (performance.now() - started) / 1_000 };
 }
 

@@ -36,7 +36,7 @@ export function freeRound(simulator: Simulator): Round {
         yield;
         return false;
       },
-      turns: { patienceMs: () => 0, lastMs: () => 0 },
+      turns: { waitLeftMs: () => 0, lastMs: () => 0 },
       minRepackShare: () => 0,
       backingOff: new Map(),
     },

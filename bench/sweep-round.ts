@@ -147,6 +147,7 @@ const world = {
     observeOnly: false,
     forSpot: "onDemand",
     splits: true,
+    terminateFirst: { drift: false, repair: false },
     gates: { betaDrift: true, alphaDrift: false, nodeRepair: false, staticCapacity: false, nodeOverlay: false },
   },
   cluster,

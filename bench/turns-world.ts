@@ -94,5 +94,6 @@ const settings = {
   observeOnly: false,
   forSpot: "onDemand",
   splits: true,
+  terminateFirst: { drift: false, repair: false },
   gates: { betaDrift: true, alphaDrift: true, nodeRepair: true, staticCapacity: true, nodeOverlay: false },
 };

@@ -7,13 +7,13 @@ import { describe, expect, it } from "vitest";
 import { toRfc3339 } from "../src/base/clock.ts";
 import { atOnce } from "../src/base/steps.ts";
 import { change, later, type Model } from "../src/core/answers/model.ts";
-import { provision, totalsOf } from "../src/core/answers/rehearsal.ts";
+import { type PlanPass, provision, totalsOf } from "../src/core/answers/rehearsal.ts";
 import { priceOf } from "../src/core/disruption/candidates.ts";
 import type { Command } from "../src/core/disruption/command.ts";
 import { moveOf } from "../src/core/disruption/moves.ts";
 import { movesToJudge, outcomeOf } from "../src/core/disruption/outcome.ts";
 import { nextCommands } from "../src/core/disruption/run-round.ts";
-import { planBatch } from "../src/core/planner/plan-batch.ts";
+import { planBatchInSteps } from "../src/core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../src/core/planner/planner-options.ts";
 import { nodeView } from "../src/core/state/node-view.ts";
 import { instanceType, pod, pool as poolOf } from "../src/testing/builders.ts";
@@ -44,15 +44,15 @@ function play(mode: "learns" | "careless", forMs: number) {
     if (mode === "learns") judge(model);
     const found = atOnce(nextCommands(model.picture));
     if (found === undefined) {
-      firstQuietMicroUsd ??= totalsOf(model).priceMicroUsdPerHour;
-      model = later(model, nowMs + 10 * MINUTE_MS);
+      firstQuietMicroUsd ??= atOnce(totalsOf(model)).priceMicroUsdPerHour;
+      model = atOnce(later(model, nowMs + 10 * MINUTE_MS));
       continue;
     }
     if (found.method.name === "repack")
       repackedAfterHours.push(Math.floor((nowMs - NOW) / HOUR_MS));
     for (const command of found.commands) model = carriedOut(model, command, `c-${nowMs}`);
   }
-  const endMicroUsd = totalsOf(model).priceMicroUsdPerHour;
+  const endMicroUsd = atOnce(totalsOf(model)).priceMicroUsdPerHour;
   return { repackedAfterHours, firstQuietMicroUsd: firstQuietMicroUsd ?? 0, endMicroUsd };
 }
 
@@ -78,13 +78,16 @@ function carriedOut(before: Model, command: Command, id: string): Model {
     most.pods.push(one);
     most.free -= cpuOf(one);
   }
-  const { model } = change(before, {
-    gone: command.candidates.map(({ node }) => node.name),
-    launched: open.map(({ plan, pods }) => ({ ...plan, pods })),
-    command: id,
-    nowMs: nowMs + MINUTE_MS,
-  });
-  return provision(model, (input) => planBatch(input, DEFAULT_PLANNER));
+  const { model } = atOnce(
+    change(before, {
+      gone: command.candidates.map(({ node }) => node.name),
+      launched: open.map(({ plan, pods }) => ({ ...plan, pods })),
+      command: id,
+      nowMs: nowMs + MINUTE_MS,
+    }),
+  );
+  const plan: PlanPass = (input) => planBatchInSteps(input, DEFAULT_PLANNER);
+  return atOnce(provision(model, plan)).model;
 }
 
 /** Judges past moves as controllers/disruption/outcomes.ts does. */

@@ -67,15 +67,15 @@ import { createPodFrameReader, createPodPageReader } from "../kube/protobuf/pod-
 import { createPodProjection } from "./pod-projection.ts";
 import type { World } from "./world.ts";
 
-type Doors = Pick<World, "mirrors">;
+type HasMirrors = Pick<World, "mirrors">;
 
 /** All pods. Index `node`: pods by `spec.nodeName`. */
-export function pods({ mirrors }: Doors): Mirror<Pod> {
+export function pods({ mirrors }: HasMirrors): Mirror<Pod> {
   return mirrors.of(POD, podOptions(mirrors));
 }
 
 /** Reads a page of a list of pods in protobuf, as the mirror does. */
-export function readPodPage({ mirrors }: Doors): ReadPage<Pod> {
+export function readPodPage({ mirrors }: HasMirrors): ReadPage<Pod> {
   return podOptions(mirrors).readPage;
 }
 
@@ -100,7 +100,7 @@ function newPodOptions() {
 }
 
 /** All Nodes. Index `providerId`: Nodes by provider id. */
-export function nodes(world: Doors): Mirror<Node> {
+export function nodes(world: HasMirrors): Mirror<Node> {
   return world.mirrors.of(NODE, {
     vital: true,
     indexes: {
@@ -112,7 +112,7 @@ export function nodes(world: Doors): Mirror<Node> {
 /**
  * Claims as stored, one mirror for each kind. Index `providerId`: claims by provider id. Read them through `claims.ts`.
  */
-export function nativeClaims(world: Doors, kind: Kind): Mirror<KubeObject> {
+export function nativeClaims(world: HasMirrors, kind: Kind): Mirror<KubeObject> {
   return world.mirrors.of(kind, {
     vital: true,
     indexes: {
@@ -128,16 +128,16 @@ export function nativeClaims(world: Doors, kind: Kind): Mirror<KubeObject> {
  * Pools as stored, one mirror for each kind. Read them through `pools.ts`. They keep managedFields: the last writer of
  * the spec decides whether v1beta1's rules apply to a NodePool.
  */
-export function nativePools(world: Doors, kind: Kind): Mirror<KubeObject> {
+export function nativePools(world: HasMirrors, kind: Kind): Mirror<KubeObject> {
   return world.mirrors.of(kind, { vital: true, project: (pool) => pool });
 }
 
 /** Node classes of one kind of the provider. */
-export function nodeClasses(world: Doors, kind: Kind): Mirror<KubeObject> {
+export function nodeClasses(world: HasMirrors, kind: Kind): Mirror<KubeObject> {
   return world.mirrors.of(kind);
 }
 
-function daemonSets(world: Doors): Mirror<DaemonSet> {
+function daemonSets(world: HasMirrors): Mirror<DaemonSet> {
   return world.mirrors.of(DAEMON_SET);
 }
 
@@ -145,7 +145,7 @@ function daemonSets(world: Doors): Mirror<DaemonSet> {
  * Deployments without their pod specs: only the fields that decide whether one may be rolled over. The mirror exists
  * only if moves without downtime or CapacityBuffers are enabled.
  */
-export function deployments(world: Doors): Mirror<Deployment> {
+export function deployments(world: HasMirrors): Mirror<Deployment> {
   return world.mirrors.of(DEPLOYMENT, { optional: true, project: withoutPodSpec });
 }
 
@@ -157,7 +157,7 @@ function withoutPodSpec({ spec: { template, ...spec }, ...deployment }: Deployme
 }
 
 /** All LimitRanges. They set requests of DaemonSet pods that do not exist yet. */
-function limitRanges(world: Doors): Mirror<LimitRange> {
+function limitRanges(world: HasMirrors): Mirror<LimitRange> {
   return world.mirrors.of(LIMIT_RANGE, { optional: true });
 }
 
@@ -165,7 +165,7 @@ function limitRanges(world: Doors): Mirror<LimitRange> {
  * All RuntimeClasses. They add overhead to DaemonSet pods that do not exist yet. Upstream's chart does not grant the
  * right to read them.
  */
-function runtimeClasses(world: Doors): Mirror<RuntimeClass> {
+function runtimeClasses(world: HasMirrors): Mirror<RuntimeClass> {
   return world.mirrors.of(RUNTIME_CLASS, { optional: true });
 }
 
@@ -173,7 +173,7 @@ function runtimeClasses(world: Doors): Mirror<RuntimeClass> {
  * All VerticalPodAutoscalers: recommended requests of pods that will be created again. Read only with
  * `--read-vpa-recommendations`. Most clusters do not have this kind.
  */
-function verticalAutoscalers(world: Doors): Mirror<VerticalPodAutoscaler> {
+function verticalAutoscalers(world: HasMirrors): Mirror<VerticalPodAutoscaler> {
   return world.mirrors.of(VERTICAL_POD_AUTOSCALER, { optional: true });
 }
 
@@ -181,7 +181,7 @@ function verticalAutoscalers(world: Doors): Mirror<VerticalPodAutoscaler> {
  * Services and workloads, whose selectors are used for the default topology spread. Read only if a default spread is
  * configured.
  */
-export function selectorKinds(world: Doors): {
+export function selectorKinds(world: HasMirrors): {
   readonly services: Mirror<Service>;
   readonly workloads: readonly Mirror<KubeObject>[];
 } {
@@ -193,37 +193,37 @@ export function selectorKinds(world: Doors): {
 }
 
 /** All PodDisruptionBudgets. */
-export function disruptionBudgets(world: Doors): Mirror<PodDisruptionBudget> {
+export function disruptionBudgets(world: HasMirrors): Mirror<PodDisruptionBudget> {
   return world.mirrors.of(POD_DISRUPTION_BUDGET);
 }
 
 /** All namespaces: pod affinity selects namespaces by their labels. */
-export function namespaces(world: Doors): Mirror<Namespace> {
+export function namespaces(world: HasMirrors): Mirror<Namespace> {
   return world.mirrors.of(NAMESPACE);
 }
 
 /** All PersistentVolumeClaims. */
-export function volumeClaims(world: Doors): Mirror<PersistentVolumeClaim> {
+export function volumeClaims(world: HasMirrors): Mirror<PersistentVolumeClaim> {
   return world.mirrors.of(PERSISTENT_VOLUME_CLAIM);
 }
 
 /** All PersistentVolumes. */
-export function volumes(world: Doors): Mirror<PersistentVolume> {
+export function volumes(world: HasMirrors): Mirror<PersistentVolume> {
   return world.mirrors.of(PERSISTENT_VOLUME);
 }
 
 /** All StorageClasses. */
-export function storageClasses(world: Doors): Mirror<StorageClass> {
+export function storageClasses(world: HasMirrors): Mirror<StorageClass> {
   return world.mirrors.of(STORAGE_CLASS);
 }
 
 /** All CSINodes: how many volumes a node can attach. */
-export function csiNodes(world: Doors): Mirror<CSINode> {
+export function csiNodes(world: HasMirrors): Mirror<CSINode> {
   return world.mirrors.of(CSI_NODE);
 }
 
 /** All NodeOverlays. Read only with the feature gate NodeOverlay. */
-export function nodeOverlays(world: Doors): Mirror<NodeOverlay> {
+export function nodeOverlays(world: HasMirrors): Mirror<NodeOverlay> {
   return world.mirrors.of(NODE_OVERLAY);
 }
 
@@ -231,23 +231,23 @@ export function nodeOverlays(world: Doors): Mirror<NodeOverlay> {
  * All CapacityBuffers. This mirror and the next two need the feature gate CapacityBuffer. Planning starts even without
  * the right to read them.
  */
-export function capacityBuffers(world: Doors): Mirror<CapacityBuffer> {
+export function capacityBuffers(world: HasMirrors): Mirror<CapacityBuffer> {
   return world.mirrors.of(CAPACITY_BUFFER, { optional: true });
 }
 
 /** All PodTemplates, which CapacityBuffers reference. */
-export function podTemplates(world: Doors): Mirror<StoredPodTemplate> {
+export function podTemplates(world: HasMirrors): Mirror<StoredPodTemplate> {
   return world.mirrors.of(POD_TEMPLATE, { optional: true });
 }
 
 /** Workloads that CapacityBuffers may reference, besides Deployments. */
-function scalables(world: Doors): readonly Mirror<KubeObject>[] {
+function scalables(world: HasMirrors): readonly Mirror<KubeObject>[] {
   const kinds = [REPLICA_SET, STATEFUL_SET] as readonly Kind[];
   return kinds.map((kind) => world.mirrors.of(kind, { optional: true }));
 }
 
 /** All ResourceQuotas. Without the right to read them, they do not limit CapacityBuffers. */
-export function resourceQuotas(world: Doors): Mirror<ResourceQuota> {
+export function resourceQuotas(world: HasMirrors): Mirror<ResourceQuota> {
   return world.mirrors.of(RESOURCE_QUOTA, { optional: true });
 }
 
@@ -255,7 +255,7 @@ export function resourceQuotas(world: Doors): Mirror<ResourceQuota> {
  * Objects for pods with resource claims. They are read only if the planning of devices is enabled. If the cluster does
  * not have these kinds, the mirrors are empty. Pods without claims do not wait for the right to read them.
  */
-export function deviceKinds({ mirrors }: Doors): {
+export function deviceKinds({ mirrors }: HasMirrors): {
   readonly slices: Mirror<ResourceSlice>;
   readonly claims: Mirror<ResourceClaim>;
   readonly templates: Mirror<ResourceClaimTemplate>;
@@ -271,7 +271,7 @@ export function deviceKinds({ mirrors }: Doors): {
 }
 
 /** All VolumeAttachments: a node's instance is terminated after they are gone. */
-export function volumeAttachments(world: Doors): Mirror<VolumeAttachment> {
+export function volumeAttachments(world: HasMirrors): Mirror<VolumeAttachment> {
   return world.mirrors.of(VOLUME_ATTACHMENT);
 }
 
@@ -279,7 +279,7 @@ export function volumeAttachments(world: Doors): Mirror<VolumeAttachment> {
  * Opens all mirrors of this file, so that all are synced before the first decision. Call this before other code, such
  * as a provider, opens one: the first caller sets the options.
  */
-export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settings">>): void {
+export function openMirrors(world: HasMirrors & Partial<Pick<World, "cloud" | "settings">>): void {
   pods(world);
   nodes(world);
   for (const kind of CLAIM_KINDS) nativeClaims(world, kind);

@@ -2,6 +2,13 @@
 
 import { isOfClassKinds, type Pool } from "../apis/hub/pool.ts";
 import { POOL_KINDS, toPool } from "../apis/hub/to-pool.ts";
+import {
+  type ConditionChange,
+  condition,
+  withCondition,
+  withLoneCondition,
+  withoutCondition,
+} from "../apis/karpenter/conditions.ts";
 import type { NodePool } from "../apis/karpenter/nodepool.ts";
 import type { Provisioner } from "../apis/karpenter/provisioner.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
@@ -106,4 +113,24 @@ export function changePool(
   change: (native: KubeObject) => KubeObject,
 ): Promise<KubeObject | undefined> {
   return changeObject(world.kube, kind, native, change);
+}
+
+type Shown = Pick<ConditionChange, "status" | "reason" | "message">;
+
+/**
+ * Sets a condition of this type, which a pool has only while there is something to say. `shown` undefined: removes it.
+ * A Provisioner has no condition Ready, so that is not computed for it.
+ */
+export async function showOnPool(
+  world: Pick<World, "kube" | "clock">,
+  stored: StoredPool,
+  { type, shown }: { readonly type: string; readonly shown: Shown | undefined },
+): Promise<void> {
+  const { native, pool } = stored;
+  const withIt = pool.generation === "alpha" ? withLoneCondition : withCondition;
+  if (shown !== undefined) {
+    const nowMs = world.clock.now();
+    await changePool(world, stored, (one) => withIt(one, { type, ...shown }, nowMs));
+  } else if (condition(native, type) !== undefined)
+    await changePool(world, stored, (one) => withoutCondition(one, type));
 }

@@ -17,7 +17,7 @@ import type {
   RoundSettings,
 } from "../core/disruption/round.ts";
 import { createSimulator } from "../core/disruption/simulate.ts";
-import { NEVER_FIRST } from "../core/disruption/terminate-first.ts";
+import type { TerminateFirst } from "../core/disruption/terminate-first.ts";
 import type { SchedulingInput } from "../core/provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../core/provisioning/static-nodes.ts";
 import {
@@ -28,6 +28,9 @@ import {
   pod,
   schedulingInput,
 } from "./builders.ts";
+
+/** No node is removed before it is replaced. */
+export const NEVER_FIRST: TerminateFirst = { drift: false, repair: false };
 
 /** The clock in tests of disruption. */
 export const NOW = Date.UTC(2026, 0, 5);
@@ -206,7 +209,7 @@ export function roundOf(candidates: readonly Candidate[], options: RoundOptions 
       fromRepack: options.fromRepack ?? (() => false),
       isSettling: options.isSettling ?? (() => answered(false)),
       turns: {
-        patienceMs: (...asked) => turns.patienceMs?.(...asked) ?? 30_000,
+        waitLeftMs: (...asked) => turns.waitLeftMs?.(...asked) ?? 30_000,
         lastMs: (...asked) => turns.lastMs?.(...asked) ?? 0,
       },
       minRepackShare: options.minRepackShare ?? (() => (repack?.minSavingsPercent ?? 0) / 100),

@@ -1,16 +1,17 @@
 /** A cluster without any running command, for tests of simulated disruption. */
 import type { Model } from "../core/answers/model.ts";
 import { Ledger } from "../core/disruption/ledger.ts";
+import type { Repack } from "../core/disruption/round.ts";
 import { createSimulator } from "../core/disruption/simulate.ts";
 import { schedulingInput } from "./builders.ts";
-import { NOW } from "./disruption.ts";
+import { NEVER_FIRST, NOW } from "./disruption.ts";
 
 interface QuietModel {
   readonly pools: Model["pools"];
   readonly nodes: Model["picture"]["nodes"];
   readonly restraint: ConstructorParameters<typeof Ledger>[0];
   /** The settings of repack. Absent: repack is off. */
-  readonly repack?: Model["picture"]["repack"];
+  readonly repack?: Repack | undefined;
 }
 
 /** A model without cluster-wide budget, pause, back-off or PodDisruptionBudget. The time is NOW. */
@@ -36,9 +37,7 @@ export function quietModel({ pools, nodes, restraint, repack }: QuietModel): Mod
       expiry: { spreadPercent: 0, respectsBudgets: false },
       initializationTimeoutMs: 0,
       ledger: new Ledger(restraint),
-      forSpot: "nothing",
-      splits: true,
-      repack,
+      settings: { forSpot: "nothing", splits: true, repack, terminateFirst: NEVER_FIRST },
     },
   };
 }

@@ -15,6 +15,7 @@ import type { Kind, KubeObject } from "../../src/apis/meta.ts";
 import { POD_DISRUPTION_BUDGET } from "../../src/apis/policy/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../src/apis/storage/kinds.ts";
 import { fromRfc3339 } from "../../src/base/clock.ts";
+import { atOnce } from "../../src/base/steps.ts";
 import { pictureOf } from "../../src/cli/answers/read-picture.ts";
 import { parseInstanceTypes } from "../../src/cli/plan/instance-type-file.ts";
 import { sortManifests } from "../../src/cli/plan/manifests.ts";
@@ -32,6 +33,7 @@ import { type CommandAnswer, commandAnswer } from "../../src/core/answers/comman
 import { rehearse } from "../../src/core/answers/rehearsal.ts";
 import { withBackoff } from "../../src/core/disruption/failed-pools.ts";
 import { Ledger } from "../../src/core/disruption/ledger.ts";
+import { answered } from "../../src/testing/disruption.ts";
 import { FAKE_NODE_CLASS } from "../../src/testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../src/testing/fake-world.ts";
 import { SNAPSHOT_TYPES } from "../../src/testing/snapshots.ts";
@@ -173,9 +175,10 @@ async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promis
     made: 0,
   };
   // The cluster in memory has no provisioner, so its plan is empty.
-  const plan = () => ({ newClaims: [], existing: [], unschedulable: [], excludedByLimits: [] });
+  const plan = () =>
+    answered({ newClaims: [], existing: [], unschedulable: [], excludedByLimits: [] });
   const untilMs = picture.nowMs + SECOND_LOOK_MS;
-  const { steps } = rehearse(model, plan, untilMs);
+  const { steps } = atOnce(rehearse(model, plan, untilMs));
   const isSoon = ({ at }: { readonly at: string }) => (fromRfc3339(at) ?? 0) <= untilMs;
   const first = steps.find((step) => step.command !== undefined && isSoon(step));
   if (first === undefined) return [];
@@ -221,8 +224,8 @@ async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise
     disruption(world, queue),
   );
   await world.clock.advance(0);
-  const atOnce = started.filter(({ atMs }) => atMs === startMs);
-  if (atOnce.length === 0) await world.clock.advance(SECOND_LOOK_MS);
+  const early = started.filter(({ atMs }) => atMs === startMs);
+  if (early.length === 0) await world.clock.advance(SECOND_LOOK_MS);
   await world.stop();
   const first = started[0]?.atMs;
   return started.filter(({ atMs }) => atMs === first).map(({ text }) => text);

@@ -12,8 +12,8 @@ import { atOnce } from "../../base/steps.ts";
 import { type BrakeAnswer, brakeAnswer } from "../../core/answers/brake-answer.ts";
 import { notReady } from "../../core/answers/coming-up.ts";
 import { remedies } from "../../core/answers/fixes/remedy.ts";
+import { poolObject } from "../../core/answers/hold.ts";
 import { type NodeAnswer, nodeAnswer } from "../../core/answers/node-answer.ts";
-import { poolObject } from "../../core/answers/objects.ts";
 import { type BoundPodAnswer, boundPodAnswer, tiesOf } from "../../core/answers/pod-answer.ts";
 import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
 import { withoutBufferPods } from "../../core/buffers/feedback.ts";
@@ -106,7 +106,7 @@ export function explainPools(read: ReadPicture): PoolList {
   const aside = { next: atOnce(nextCommands(picture)), brake: brakeOf(read) };
   return {
     kind: "NodePoolList",
-    items: planning.pools.map(({ pool }) => poolAnswer(picture, pool, aside)),
+    items: planning.pools.map(({ pool }) => atOnce(poolAnswer(picture, pool, aside))),
   };
 }
 
@@ -138,7 +138,8 @@ export function explain(
       const known = read.manifests.pools.map(({ metadata }) => metadata.name);
       throw new CliError(unknown("NodePool", name, known));
     }
-    return poolAnswer(picture, found.pool, { next: next(), brake: brakeOf(read) });
+    const aside = { next: next(), brake: brakeOf(read) };
+    return atOnce(poolAnswer(picture, found.pool, aside));
   }
   const node = picture.nodes.find((one) =>
     subject === "node" ? one.name === name : one.claim?.metadata.name === name,

@@ -13,8 +13,8 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { atOnce, type StepRunner } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { Settings } from "../../controllers/world.ts";
-import { withRooms } from "../../core/answers/kept-room.ts";
-import { poolObject } from "../../core/answers/objects.ts";
+import { poolObject } from "../../core/answers/hold.ts";
+import { withKeptRoom } from "../../core/answers/kept-room.ts";
 import type { Block } from "../../core/disruption/candidates.ts";
 import { backoffOn } from "../../core/disruption/failed-pools.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
@@ -163,7 +163,7 @@ export async function pictureFrom(
     promises,
   );
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
-  const picture = withRooms(
+  const picture = withKeptRoom(
     pictureOf({ ...manifests, workloads }, planning, settings),
     await run(keptRoomInSteps(planning, settings.planner)),
   );
@@ -258,6 +258,7 @@ export function pictureOf(
   const surge = (pod: Pod): Surge =>
     settings.surgeTimeoutMs > 0 ? surgeOf(pod, known) : { kind: "none" };
   const owners = new Set(input.nodes.map(({ poolId }) => poolId));
+  const { forSpot, repack, splits, terminateFirst } = settings;
   const repair = repairRules(input.nodes, settings);
   return {
     nowMs: input.nowMs,
@@ -288,11 +289,7 @@ export function pictureOf(
     expiry: settings.expiry,
     initializationTimeoutMs: settings.initializationTimeoutMs,
     ledger,
-    forSpot: settings.forSpot,
-    repack: settings.repack,
-    splits: settings.splits,
-    terminateFirst: settings.terminateFirst,
-    ...(repair === undefined ? {} : { repair }),
+    settings: { forSpot, repack, splits, terminateFirst, repair },
   };
 }
 

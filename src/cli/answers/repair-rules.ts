@@ -2,7 +2,7 @@
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import type { Settings } from "../../controllers/world.ts";
 import type { RepairPolicy } from "../../core/cloudprovider/repair-policy.ts";
-import type { RepairRules } from "../../core/disruption/patients.ts";
+import type { RepairRules } from "../../core/disruption/broken-nodes.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { awsRepairPolicies } from "../../providers/aws/repair-policies.ts";
 import { KWOK_REPAIR_POLICIES } from "../../providers/kwok/repair-policies.ts";

@@ -133,8 +133,8 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
       ...notes,
       ...supposed.notes,
       ...leftOut(start, answer),
-      ...(conditions.length > 0 && start.picture.repair === undefined ? [REPAIR_OFF] : []),
-      ...unknownConditions(conditions, start.picture.repair?.policies ?? []),
+      ...(conditions.length > 0 && start.picture.settings.repair === undefined ? [REPAIR_OFF] : []),
+      ...unknownConditions(conditions, start.picture.settings.repair?.policies ?? []),
     ],
   };
 }

@@ -15,13 +15,13 @@ import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { ownedNode } from "../../core/answers/owned-node.ts";
 import {
   type Ending,
-  type PlanInSteps,
-  rehearseInSteps,
-  removeNodesInSteps,
+  type PlanPass,
+  rehearse,
+  removeNodes,
   type Step,
-  settleInSteps,
+  settle,
   type Totals,
-  totalsInSteps,
+  totalsOf,
 } from "../../core/answers/rehearsal.ts";
 import { repairAnswer } from "../../core/answers/repair-answer.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
@@ -81,8 +81,7 @@ export function modelOf({ picture, planning }: ReadPicture): Model {
 }
 
 /**
- * Runs a simulation. `before` is the cluster as read; `start` is the same with changed NodePools, prices and
- * workloads.
+ * Runs a simulation. `before` is the cluster as read; `start` is the same with changed NodePools, prices and workloads.
  */
 export function simulation(...given: Parameters<typeof simulationInSteps>): SimulationEnd {
   return atOnce(simulationInSteps(...given));
@@ -100,7 +99,7 @@ export function* simulationInSteps(
   { removed, zones, consolidate, horizonMs, repairs }: Supposed,
   settings: ReadPicture["settings"],
 ): Steps<SimulationEnd> {
-  const plan: PlanInSteps = (input) =>
+  const plan: PlanPass = (input) =>
     realPodsFirst(input.pods, (pods) => planBatchInSteps({ ...input, pods }, settings.planner));
   const { nowMs } = start.picture;
   const steps: Step[] = [];
@@ -109,7 +108,7 @@ export function* simulationInSteps(
   let model = start;
   if (removed.length > 0) {
     const why = zones.length > 0 ? `removed, zone ${zones.join(", ")} drained` : "removed";
-    const gone = yield* removeNodesInSteps(model, removed, why);
+    const gone = yield* removeNodes(model, removed, why);
     model = gone.model;
     steps.push(gone.step);
   }
@@ -117,12 +116,12 @@ export function* simulationInSteps(
   const unhealthy = repairs ? { unhealthy: unhealthyNodes(start) } : {};
   if (consolidate || repairs) {
     if (!consolidate) model = { ...model, picture: { ...model.picture, onlyRepairs: true } };
-    const done = yield* rehearseInSteps(model, plan, nowMs + horizonMs);
+    const done = yield* rehearse(model, plan, nowMs + horizonMs);
     model = done.model;
     steps.push(...done.steps);
     ended = done.ended;
   } else {
-    const settled = yield* settleInSteps(model, plan);
+    const settled = yield* settle(model, plan);
     model = settled.model;
     steps.push(...settled.steps);
   }
@@ -155,11 +154,11 @@ function* answer(
   rest: {
     readonly against: Simulated["against"];
     readonly ended: Ending | undefined;
-    readonly plan: PlanInSteps;
+    readonly plan: PlanPass;
   },
 ): Steps<Simulated> {
-  const was = yield* totalsInSteps(before);
-  const is = yield* totalsInSteps(model);
+  const was = yield* totalsOf(before);
+  const is = yield* totalsOf(model);
   const moves = steps.flatMap((step) => step.moves);
   const podsMoved = moves.filter(({ from, to }) => from !== undefined && from !== to).length;
   const saves = was.priceMicroUsdPerHour - is.priceMicroUsdPerHour;
@@ -213,7 +212,7 @@ function sentence(
 function unhealthyNodes({ picture }: Model): readonly { node: string; says: string }[] {
   return picture.nodes.flatMap((node) => {
     const owned = ownedNode(picture, node);
-    const { repair } = picture;
+    const { repair } = picture.settings;
     const repairs = { policies: repair?.policies ?? [], isOn: true, isLegacy: false };
     const found = owned && repairAnswer(picture, owned, repairs);
     return found === undefined ? [] : [{ node: node.name, says: found.says }];

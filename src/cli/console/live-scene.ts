@@ -18,10 +18,10 @@ import type {
 } from "../../console/source.ts";
 import { listedNodesInSteps } from "../../console/views/node-groups.ts";
 import type { CommandAnswer } from "../../core/answers/command-answer.ts";
-import { costsInSteps } from "../../core/answers/costs.ts";
+import { workloadCosts } from "../../core/answers/costs.ts";
 import { remedies } from "../../core/answers/fixes/remedy.ts";
-import { type Fleet, fleetInSteps } from "../../core/answers/fleet.ts";
-import { roomCounts, roomsOf } from "../../core/answers/kept-room.ts";
+import { type Fleet, fleetOf } from "../../core/answers/fleet.ts";
+import { keptRoomOf, roomCounts } from "../../core/answers/kept-room.ts";
 import { leastPriceOf } from "../../core/answers/least-price.ts";
 import {
   movesUnderWay,
@@ -29,7 +29,7 @@ import {
   seenLeaving,
 } from "../../core/answers/moves-under-way.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
-import { type PoolAside, poolAnswerInSteps } from "../../core/answers/pool-answer.ts";
+import { type PoolAside, poolAnswer } from "../../core/answers/pool-answer.ts";
 import { weekOf } from "../../core/answers/week.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
@@ -161,7 +161,7 @@ function earlyScene(
   const fleet = once(async () => {
     const played = playBatchInSteps({ ...picture.scheduling, nodes: [] }, settings.planner);
     const { result } = await inTurns(clock, played, TURN_MS);
-    return inTurns(clock, fleetInSteps(modelOf(read), result), TURN_MS);
+    return inTurns(clock, fleetOf(modelOf(read), result), TURN_MS);
   });
   return {
     nowMs: picture.nowMs,
@@ -225,7 +225,7 @@ function sceneOf(
   const next = once(() => long.next.do((run) => run(nextCommands(picture))));
   const fleet = once(async () => {
     const planned = await plan();
-    return long.fleet.do((run) => run(fleetInSteps(modelOf(read), planned)));
+    return long.fleet.do((run) => run(fleetOf(modelOf(read), planned)));
   });
   return {
     nowMs: picture.nowMs,
@@ -240,7 +240,7 @@ function sceneOf(
     room: once(async () => {
       if (read.manifests.buffers.length === 0 || !settings.gates.capacityBuffer) return NO_ROOM;
       return long.room.do(async (run) =>
-        roomCounts(roomsOf((await withKeptRoom(read, { moment, run })).picture)),
+        roomCounts(keptRoomOf((await withKeptRoom(read, { moment, run })).picture)),
       );
     }),
     costs: once(async () => {
@@ -271,7 +271,7 @@ function* poolsOf(
 ): Steps<readonly ConsolePool[]> {
   const pools: ConsolePool[] = [];
   for (const { pool } of planning.pools) {
-    const answer = yield* poolAnswerInSteps(picture, pool, aside);
+    const answer = yield* poolAnswer(picture, pool, aside);
     const drifted = picture.nodes.filter(
       ({ poolId, claim }) => poolId === pool.id && claim !== undefined && isTrue(claim, "Drifted"),
     );
@@ -282,7 +282,7 @@ function* poolsOf(
 }
 
 function* costsOf({ picture, planning }: ReadPicture, fleet: Fleet): Steps<ConsoleCosts> {
-  const { workloads, demand } = yield* costsInSteps({ picture }, fleet);
+  const { workloads, demand } = yield* workloadCosts({ picture }, fleet);
   yield;
   // These nodes exist already, so they cost nothing additional.
   const nodes = picture.nodes.filter(({ claim }) => claim === undefined);

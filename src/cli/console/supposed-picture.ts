@@ -6,8 +6,8 @@ import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, mapInSteps, type StepRunner, type Steps } from "../../base/steps.ts";
-import { usageOf } from "../../core/answers/usage.ts";
 import { type NodeView, nodeView } from "../../core/state/node-view.ts";
+import { usageOf } from "../../core/state/pool-usage.ts";
 import {
   type Kept,
   pictureFrom,

@@ -11,8 +11,13 @@ import { commandLine } from "../../console/command-line.ts";
 import type { Editable, Supposition } from "../../console/source.ts";
 import { mapViewInSteps } from "../../console/views/map.ts";
 import type { MapRow } from "../../console/views/map-row.ts";
-import { fleetInSteps } from "../../core/answers/fleet.ts";
-import { type BufferRoom, bufferRoom, roomCounts, roomsOf } from "../../core/answers/kept-room.ts";
+import { fleetOf } from "../../core/answers/fleet.ts";
+import {
+  type BufferRoom,
+  bufferRoom,
+  keptRoomOf,
+  roomCounts,
+} from "../../core/answers/kept-room.ts";
 import type { Model } from "../../core/answers/model.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
 import type { ReadPicture } from "../answers/read-picture.ts";
@@ -147,9 +152,9 @@ function asWritten(pool: KubeObject & { readonly spec?: unknown }): unknown {
 const NO_PLAN = { existing: [], newClaims: [], unschedulable: [], excludedByLimits: [] };
 
 function* rowsOf(model: Model): Steps<ReadonlyMap<string, MapRow>> {
-  const fleet = yield* fleetInSteps(model, NO_PLAN);
+  const fleet = yield* fleetOf(model, NO_PLAN);
   yield;
-  const room = roomCounts(roomsOf(model.picture));
+  const room = roomCounts(keptRoomOf(model.picture));
   yield;
   return (yield* mapViewInSteps(fleet, { room })).rows;
 }

@@ -8,6 +8,7 @@ import { durationHint, parseDuration } from "../../base/duration.ts";
 import { firstLineOf } from "../../base/error-text.ts";
 import { mustNotFail } from "../../base/must-not-fail.ts";
 import { printedLines } from "../../base/printable.ts";
+import { atOnce } from "../../base/steps.ts";
 import { type Fleet, fleetOf } from "../../core/answers/fleet.ts";
 import { explain } from "../answers/explain.ts";
 import { explainText } from "../answers/explain-text.ts";
@@ -106,7 +107,7 @@ interface Reading {
 async function read(flags: PictureFlags): Promise<Reading> {
   const picture = await readPicture(flags, await readObjects(flags), { withRoom: true });
   const plan = playBatch(picture.picture.scheduling, picture.settings.planner).result;
-  return { picture, fleet: fleetOf(modelOf(picture), plan) };
+  return { picture, fleet: atOnce(fleetOf(modelOf(picture), plan)) };
 }
 
 /** Runs until the user quits. If a reading fails, the screen says so and keeps the last picture. */

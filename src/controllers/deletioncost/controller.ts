@@ -12,8 +12,8 @@ import { type CostChanges, deletionCosts } from "../../core/disruption/deletion-
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/manager/controller.ts";
 import { poolsInUse } from "../disruption/gather.ts";
+import { mayDecide } from "../may-decide.ts";
 import { disruptionBudgets } from "../mirrors.ts";
-import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
 import { poolLabel } from "../words.ts";

@@ -17,7 +17,7 @@ import {
   movesOn,
   podsByWorkload,
   withMoves,
-  workloadOf,
+  workloadName,
 } from "../../core/disruption/moves.ts";
 import { changeClaim, claimRequest, readClaim } from "../claims.ts";
 import { poolById } from "../pools.ts";
@@ -129,7 +129,7 @@ export async function account(world: World, log: Logger, running: RunningCommand
 function movedOf(candidates: readonly Candidate[]): Readonly<Record<string, number>> {
   const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   return Object.fromEntries(
-    [...podsByWorkload(pods).values()].map((own) => [workloadOf(own[0] as Pod), own.length]),
+    [...podsByWorkload(pods).values()].map((own) => [workloadName(own[0] as Pod), own.length]),
   );
 }
 

@@ -10,16 +10,25 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
-import { eachInSteps, type StepRunner, type Steps, stepRunner, TURN_MS } from "../../base/steps.ts";
+import {
+  atOnce,
+  eachInSteps,
+  type StepRunner,
+  type Steps,
+  stepRunner,
+  TURN_MS,
+} from "../../base/steps.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import { type Command, decisionOf, describeCommand } from "../../core/disruption/command.ts";
 import { lastCheck } from "../../core/disruption/last-check.ts";
 import type { Method, Remark, ValidationFailure } from "../../core/disruption/methods/method.ts";
-import type { Round } from "../../core/disruption/round.ts";
 import {
   type FoundCommands,
-  type RoundDoors,
+  type ProposedCommand,
+  type RoundHooks,
+  roundForCommand,
   runMethods,
+  validateCommand,
 } from "../../core/disruption/run-round.ts";
 import {
   findUnfinished,
@@ -35,8 +44,8 @@ import {
   requeueAfter,
 } from "../../kube/manager/controller.ts";
 import { changeClaim } from "../claims.ts";
+import { mayDecide } from "../may-decide.ts";
 import { repairBlocked } from "../node/events.ts";
-import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
 import type { World } from "../world.ts";
@@ -54,14 +63,12 @@ import {
 } from "./events.ts";
 import {
   type ClusterReading,
-  gatherForCommand,
   gatherRound,
   isRepairMethod,
-  type ProposedCommand,
+  pictureForCommand,
   poolsInUse,
   type ReadCluster,
   readCluster,
-  regatherForCommand,
   reportRound,
 } from "./gather.ts";
 import { objectsOf } from "./labels.ts";
@@ -147,11 +154,11 @@ export function disruption(world: World, queue: CommandQueue): Controller {
   };
 }
 
-async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
-  const { world, queue, memory, log } = doors;
-  if (!mayDecide(world) || isClockWrong(doors)) return requeueAfter(UNSYNCED_RETRY_MS);
+async function reconcile(parts: Omit<Loop, "run">): Promise<Outcome> {
+  const { world, queue, memory, log } = parts;
+  if (!mayDecide(world) || isClockWrong(parts)) return requeueAfter(UNSYNCED_RETRY_MS);
   const run = stepRunner(world.clock, TURN_MS);
-  const loop: Loop = { ...doors, run };
+  const loop: Loop = { ...parts, run };
   // The calls below read all nodes in one step. In the first round no node view exists yet, so all views are made here,
   // in steps.
   await catchUp(world, run);
@@ -207,7 +214,7 @@ async function propose(loop: Loop, isEarly: boolean): Promise<Again> {
   await run(reportRound(world, around, memory.problems));
   const quotaRoom = () => world.cloud.quotaRoom();
   const asking = { pending, isEarly, repairs: isRepairMethod(world), quotaRoom };
-  const found = await run(runMethods(asking, roundDoors(loop, around)));
+  const found = await run(runMethods(asking, roundHooks(loop, around)));
   return found === undefined ? "later" : take(loop, around, found);
 }
 
@@ -220,7 +227,7 @@ async function readAround({ world, memory, run }: Loop): Promise<ClusterReading>
 /**
  * Gives a round the functions through which it reads the cluster and earlier rounds and publishes metrics and events.
  */
-function roundDoors({ world, queue, memory }: Loop, around: ClusterReading): RoundDoors {
+function roundHooks({ world, queue, memory }: Loop, around: ClusterReading): RoundHooks {
   const { sweeps } = memory;
   let facts: SweepFacts;
   let startMs: number;
@@ -245,16 +252,6 @@ function roundDoors({ world, queue, memory }: Loop, around: ClusterReading): Rou
       queue.ledger.turns.note(ruling, world.clock.now());
     },
   };
-}
-
-function* validated(
-  { method, command }: ProposedCommand,
-  round: Round,
-  { ledger }: Pick<CommandQueue, "ledger">,
-): Steps<Command | ValidationFailure> {
-  if (method.simulates) yield* round.facts.simulator.ready();
-  yield* ledger.ready(round.facts.nodes, round.nowMs);
-  return yield* method.validate(command, round);
 }
 
 /** Starts each command, or keeps it until its validation is due. */
@@ -332,8 +329,7 @@ async function validate(loop: Loop): Promise<Again> {
   for (const { method, command, validateAtMs } of due) {
     // The cluster is read again for each command, because the previous command may have tainted nodes.
     const sight = { world, queue, around: await readAround(loop) };
-    const round = await run(gatherForCommand(sight, { method, command }));
-    const still = await run(validated({ method, command }, round, queue));
+    const still = await run(validateCommand(pictureForCommand(sight), { method, command }));
     if (typeof still !== "string" && (await isHeldByTargets(world, still, memory.problems)))
       continue;
     const now = typeof still === "string" ? still : stillNow(sight, { method, command: still });
@@ -352,7 +348,10 @@ function stillNow(sight: ReadCluster, planned: ProposedCommand): Command | Valid
   const { method, command } = planned;
   const nodes = sight.world.cluster.nodes();
   if (nodes === sight.around.scheduling.nodes) return command;
-  return lastCheck(command, method, regatherForCommand(sight, planned, nodes));
+  // Budgets are counted again for changed nodes only.
+  const now = { nodes, nodesBefore: sight.around.scheduling.nodes };
+  const picture = { ...pictureForCommand(sight), ...now };
+  return lastCheck(command, method, atOnce(roundForCommand(picture, planned)));
 }
 
 /**

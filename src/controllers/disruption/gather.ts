@@ -11,8 +11,9 @@ import { errorText } from "../../base/error-text.ts";
 import { deepEqual } from "../../base/json.ts";
 import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
-import { atOnce, eachInSteps, type StepRunner, type Steps } from "../../base/steps.ts";
+import { eachInSteps, type StepRunner, type Steps } from "../../base/steps.ts";
 import { nextAllowed, whoseBudgets } from "../../core/answers/calendar.ts";
+import type { RepairRules } from "../../core/disruption/broken-nodes.ts";
 import { brokenBudget, type PoolAllowance } from "../../core/disruption/budgets.ts";
 import type {
   Blocked,
@@ -20,7 +21,7 @@ import type {
   DisruptionClass,
   FoundCandidates,
 } from "../../core/disruption/candidates.ts";
-import type { Command, CommandReason } from "../../core/disruption/command.ts";
+import type { CommandReason } from "../../core/disruption/command.ts";
 import { makeRound, type Picture } from "../../core/disruption/make-round.ts";
 import type { Method } from "../../core/disruption/methods/method.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
@@ -30,7 +31,6 @@ import { isReplacedFirst } from "../../core/nodeclaim/expired.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
 import { brakeMessage } from "../../core/safety/judge.ts";
-import type { NodeView } from "../../core/state/node-view.ts";
 import { surgeProblem } from "../../core/termination/surge.ts";
 import { fleetSize } from "../ending/ended.ts";
 import { disruptionBudgets } from "../mirrors.ts";
@@ -190,12 +190,6 @@ export interface ReadCluster {
   readonly around: ClusterReading;
 }
 
-/** A command and the method that proposed it. */
-export interface ProposedCommand {
-  readonly method: Method;
-  readonly command: Command;
-}
-
 /** Collects the facts that a method needs about all nodes. Publishes why nodes and pools are blocked. */
 export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
   const { world, around } = sight;
@@ -206,43 +200,22 @@ export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
   return round;
 }
 
-/** Collects the facts that a method needs about the nodes of its command only, from the last reading of the cluster. */
-export function gatherForCommand(sight: ReadCluster, planned: ProposedCommand): Steps<Round> {
-  return aboutCommand(sight, planned, {});
-}
-
 /**
- * Like {@link gatherForCommand}, but with the current `nodes` and without a pause between steps. Budgets are counted
- * again for changed nodes only.
+ * The picture for a check of one command. Budgets of a pool may have changed since the reading, so pools are current.
  */
-export function regatherForCommand(
-  sight: ReadCluster,
-  planned: ProposedCommand,
-  nodes: readonly NodeView[],
-): Round {
-  const now = { nodes, nodesBefore: sight.around.scheduling.nodes };
-  return atOnce(aboutCommand(sight, planned, now));
-}
-
-function* aboutCommand(
-  sight: ReadCluster,
-  { method, command }: ProposedCommand,
-  now: Partial<Pick<Picture, "nodes" | "nodesBefore">>,
-): Steps<Round> {
+export function pictureForCommand(sight: ReadCluster): Picture {
   const { world, around } = sight;
-  const among = new Set(command.candidates.map(({ node }) => node.name));
-  // Budgets of a pool may have changed since the reading.
   const current = new Map(listPools(world).map((pool) => [pool.id, pool]));
   const pools = around.pools.flatMap((one) => {
     const pool = current.get(one.pool.id);
     return pool === undefined ? [] : [{ ...one, pool }];
   });
-  const picture = { ...pictureOf({ ...sight, around: { ...around, pools } }), ...now, among };
-  return (yield* makeRound(picture, method)).round;
+  return pictureOf({ ...sight, around: { ...around, pools } });
 }
 
 function pictureOf({ world, queue, around }: ReadCluster): Picture {
   const { pools, scheduling, simulator, staticPools } = around;
+  const { forSpot, repack, splits, terminateFirst } = world.settings;
   return {
     nowMs: world.clock.now(),
     // Nodes as they were when the simulator was made, even if some have changed since.
@@ -263,11 +236,7 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
     expiry: world.settings.expiry,
     initializationTimeoutMs: world.settings.initializationTimeoutMs,
     ledger: queue.ledger,
-    forSpot: world.settings.forSpot,
-    repack: world.settings.repack,
-    splits: world.settings.splits,
-    terminateFirst: world.settings.terminateFirst,
-    ...repairOf(world),
+    settings: { forSpot, repack, splits, terminateFirst, repair: repairRules(world) },
   };
 }
 
@@ -276,14 +245,14 @@ export function isRepairMethod({ settings }: Pick<World, "settings">): boolean {
   return settings.gates.nodeRepair && !settings.gates.legacyNodeRepair;
 }
 
-function repairOf(world: World): Pick<Picture, "repair"> {
-  if (!isRepairMethod(world)) return {};
+function repairRules(world: World): RepairRules | undefined {
+  if (!isRepairMethod(world)) return undefined;
   const { brake, cloud } = world;
   const fleet = fleetSize(world);
   const braked = brake.isOn(world.clock.elapsedMs())
     ? brakeMessage(brake.most(fleet), fleet)
     : undefined;
-  return { repair: { policies: cloud.repairPolicies, braked } };
+  return { policies: cloud.repairPolicies, braked };
 }
 
 function* report(

@@ -14,7 +14,7 @@ import type { LogFields, Logger } from "../../base/log.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import type { CommandRecord } from "../../core/disruption/record.ts";
-import type { Ailment } from "../../core/repair/ailments.ts";
+import type { BrokenCondition } from "../../core/repair/broken-conditions.ts";
 import { withReboot } from "../../core/repair/reboots.ts";
 import { changeClaim } from "../claims.ts";
 import { permitReboot } from "../ending/permit-reboot.ts";
@@ -83,14 +83,14 @@ export async function requestReboot(
 ): Promise<void> {
   const [candidate] = command.candidates;
   if (candidate === undefined || command.repair === undefined) return;
-  const { ailment, graceMs } = command.repair;
+  const { condition, graceMs } = command.repair;
   const { claim: known, node } = candidate;
   const live = await permitReboot(world, { claim: known, node: node.node, isClosed: false });
   if (live === "held")
     throw new Error(`the reboot of ${node.name} is held: events of its NodeClaim say why`);
   if (typeof live === "string") return;
   const nowMs = world.clock.now();
-  const cause = `${ailment.conditionType}/${ailment.reason}`;
+  const cause = `${condition.conditionType}/${condition.reason}`;
   const marked = await changeClaim(world, live, (claim) => {
     const asked = withReboot(withGrace(claim, graceMs), nowMs);
     const reason = record.reason;
@@ -140,17 +140,17 @@ function withGrace(claim: NodeClaim, graceMs: number | undefined): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** The fields of an ailment in a log line, in upstream's order. */
-export function ailmentFields({ policy, ...ailment }: Ailment): LogFields {
+/** The fields of a broken condition in a log line, in upstream's order. */
+export function conditionFields({ policy, ...condition }: BrokenCondition): LogFields {
   const { reasonRegex, action } = policy;
   return {
-    condition: ailment.conditionType,
-    status: ailment.conditionStatus,
-    reason: ailment.reason,
+    condition: condition.conditionType,
+    status: condition.conditionStatus,
+    reason: condition.reason,
     "reason-regex": reasonRegex?.source ?? "",
     fallback: reasonRegex === undefined,
     action,
-    "eligible-at": toRfc3339(ailment.dueMs),
+    "eligible-at": toRfc3339(condition.dueMs),
   };
 }
 
@@ -158,11 +158,11 @@ export function ailmentFields({ policy, ...ailment }: Ailment): LogFields {
 export function tellRepair(world: World, { candidates, repair }: Command): void {
   const [one] = candidates;
   if (repair === undefined || one === undefined) return;
-  const { ailment, graceOf, isEscalated, action } = repair;
+  const { condition, graceOf, isEscalated, action } = repair;
   world.log.with({ controller: "disruption" }).info("selected repair policy", {
     Node: { name: one.node.name },
     NodeClaim: { name: one.claim.metadata.name },
-    ...ailmentFields(ailment),
+    ...conditionFields(condition),
     action,
     ...(graceOf === undefined
       ? {}
@@ -181,7 +181,7 @@ export function countCommand(world: World, command: Command, record: CommandReco
   const [one] = candidates;
   if (repair === undefined || one === undefined) return;
   world.metrics.count("nodeclaims_unhealthy_disrupted_total", {
-    condition: snakeCase(repair.ailment.conditionType),
+    condition: snakeCase(repair.condition.conditionType),
     nodepool: one.pool.name,
     capacity_type: one.capacityType,
     image_id: one.claim.status?.imageID ?? "",

@@ -3,7 +3,7 @@ import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { atOnce } from "../../base/steps.ts";
 import { rule } from "../../core/disruption/arbiter.ts";
 import type { Command } from "../../core/disruption/command.ts";
-import { drift } from "../../core/disruption/methods/drift.ts";
+import { drift } from "../../core/disruption/methods/drift-and-expiration.ts";
 import { emptiness } from "../../core/disruption/methods/emptiness.ts";
 import type { Proposal } from "../../core/disruption/methods/method.ts";
 import { singleNodeConsolidation } from "../../core/disruption/methods/single-node-consolidation.ts";
@@ -27,18 +27,18 @@ describe("sweeps of the disruption methods", () => {
   it("skip a method while facts and offerings are unchanged, up to its time limit", () => {
     const sweeps = new Sweeps();
     expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
-    sweeps.note(drift, rule(drift, nothing, []), facts("a"));
+    sweeps.note(drift, rule(drift, nothing, { pending: [] }), facts("a"));
     expect(sweeps.isSettled(drift, facts("a", 29 * MINUTE_MS))).toBe(true);
     expect(sweeps.isSettled(drift, facts("a", 30 * MINUTE_MS))).toBe(false);
     const single = singleNodeConsolidation;
-    sweeps.note(single, rule(single, nothing, []), facts("a"));
+    sweeps.note(single, rule(single, nothing, { pending: [] }), facts("a"));
     expect(sweeps.isSettled(single, facts("a", 4 * MINUTE_MS, []))).toBe(true);
     expect(sweeps.isSettled(single, facts("a", 5 * MINUTE_MS, []))).toBe(false);
     // Offerings have changed: drift runs again after a minute, because an instance type may have capacity again.
     expect(sweeps.isSettled(drift, facts("a", MINUTE_MS - 1, []))).toBe(true);
     expect(sweeps.isSettled(drift, facts("a", MINUTE_MS, []))).toBe(false);
     expect(sweeps.isSettled(drift, facts("b"))).toBe(false);
-    sweeps.note(emptiness, rule(emptiness, nothing, []), facts("a"));
+    sweeps.note(emptiness, rule(emptiness, nothing, { pending: [] }), facts("a"));
     expect(sweeps.isSettled(emptiness, facts("a"))).toBe(false);
   });
 
@@ -63,7 +63,7 @@ describe("sweeps of the disruption methods", () => {
     const sweeps = new Sweeps();
     sweeps.note(
       staticDrift,
-      rule(staticDrift, atOnce(staticDrift.propose(input(20))), []),
+      rule(staticDrift, atOnce(staticDrift.propose(input(20))), { pending: [] }),
       facts("a"),
     );
     expect(sweeps.isSettled(staticDrift, facts("a"))).toBe(true);
@@ -71,7 +71,7 @@ describe("sweeps of the disruption methods", () => {
     // The budgets allow no disruption, so nothing was simulated. Another run is cheap, so the result is not remembered.
     sweeps.note(
       staticDrift,
-      rule(staticDrift, atOnce(staticDrift.propose(input(0))), []),
+      rule(staticDrift, atOnce(staticDrift.propose(input(0))), { pending: [] }),
       facts("a"),
     );
     expect(sweeps.isSettled(staticDrift, facts("a"))).toBe(false);
@@ -91,7 +91,7 @@ describe("sweeps of the disruption methods", () => {
     const sweeps = new Sweeps();
     sweeps.note(
       singleNodeConsolidation,
-      rule(singleNodeConsolidation, nothing, []),
+      rule(singleNodeConsolidation, nothing, { pending: [] }),
       read(true, ["a"]),
     );
     expect(sweeps.isSettled(singleNodeConsolidation, read(true, ["a"]))).toBe(true);
@@ -102,7 +102,7 @@ describe("sweeps of the disruption methods", () => {
   it("run a method again once the candidate nodes are others", () => {
     const sweeps = new Sweeps();
     const of = (...names: readonly string[]) => ({ ...facts("a"), names: [names] });
-    sweeps.note(drift, rule(drift, nothing, []), of("x", "y"));
+    sweeps.note(drift, rule(drift, nothing, { pending: [] }), of("x", "y"));
     expect(sweeps.isSettled(drift, of("x", "y"))).toBe(true);
     expect(sweeps.isSettled(drift, of("x", "z"))).toBe(false);
     expect(sweeps.isSettled(drift, of("x"))).toBe(false);
@@ -111,7 +111,7 @@ describe("sweeps of the disruption methods", () => {
   it("run a method again once a PodDisruptionBudget has changed", () => {
     const sweeps = new Sweeps();
     const guard = { metadata: { name: "guard", namespace: "default" }, spec: {} };
-    sweeps.note(drift, rule(drift, nothing, []), { ...facts("a"), guards: [guard] });
+    sweeps.note(drift, rule(drift, nothing, { pending: [] }), { ...facts("a"), guards: [guard] });
     expect(sweeps.isSettled(drift, { ...facts("a"), guards: [guard] })).toBe(true);
     expect(sweeps.isSettled(drift, { ...facts("a"), guards: [{ ...guard }] })).toBe(false);
   });
@@ -128,7 +128,7 @@ describe("sweeps of the disruption methods", () => {
       atOnce(factsOf(drift, roundOf([], { pdbs: [pdb] }), { ...around, counting: [], atMs: 0 }));
     const rests = (before: PodDisruptionBudget, after: PodDisruptionBudget) => {
       const sweeps = new Sweeps();
-      sweeps.note(drift, rule(drift, nothing, []), under(before));
+      sweeps.note(drift, rule(drift, nothing, { pending: [] }), under(before));
       return sweeps.isSettled(drift, under(after));
     };
     const { metadata, spec, status } = guard;
@@ -147,12 +147,16 @@ describe("sweeps of the disruption methods", () => {
 
   it("run a method again after it found a command", () => {
     const sweeps = new Sweeps();
-    sweeps.note(drift, rule(drift, nothing, []), facts("a"));
+    sweeps.note(drift, rule(drift, nothing, { pending: [] }), facts("a"));
     const [command] = atOnce(
       drift.propose(roundOf([candidate("n", { conditions: { Drifted: 1_000 } })])),
     ).commands;
     expect(command).toBeDefined();
-    sweeps.note(drift, rule(drift, { ...nothing, commands: [command as Command] }, []), facts("b"));
+    sweeps.note(
+      drift,
+      rule(drift, { ...nothing, commands: [command as Command] }, { pending: [] }),
+      facts("b"),
+    );
     expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
   });
 
@@ -160,7 +164,11 @@ describe("sweeps of the disruption methods", () => {
     const sweeps = new Sweeps();
     sweeps.note(
       drift,
-      rule(drift, { ...nothing, deferred: [{ poolIds: new Set(["p"]), until: "repacked" }] }, []),
+      rule(
+        drift,
+        { ...nothing, deferred: [{ poolIds: new Set(["p"]), until: "repacked" }] },
+        { pending: [] },
+      ),
       facts("a"),
     );
     expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
@@ -174,11 +182,11 @@ describe("sweeps of the disruption methods", () => {
     const poolIds = new Set([command.candidates[0]?.pool.id ?? ""]);
     sweeps.note(
       drift,
-      rule(drift, { ...nothing, deferred: [{ poolIds, until: "settled" }] }, []),
+      rule(drift, { ...nothing, deferred: [{ poolIds, until: "settled" }] }, { pending: [] }),
       facts("a"),
     );
     expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
-    sweeps.note(drift, rule(drift, { ...nothing, deferred: [] }, []), facts("a"));
+    sweeps.note(drift, rule(drift, { ...nothing, deferred: [] }, { pending: [] }), facts("a"));
     expect(sweeps.isSettled(drift, facts("a"))).toBe(true);
   });
 

@@ -3,8 +3,8 @@
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { isRepairForbidden } from "../../core/disruption/patients.ts";
-import { ailmentsOf } from "../../core/repair/ailments.ts";
+import { isRepairForbidden } from "../../core/disruption/broken-nodes.ts";
+import { brokenConditionsOf } from "../../core/repair/broken-conditions.ts";
 import { rebootEndMs } from "../../core/repair/reboots.ts";
 import { getIfThere } from "../../kube/client/get-if-there.ts";
 import type { World } from "../world.ts";
@@ -30,6 +30,6 @@ export async function repairReason(
   if (live === undefined || live.metadata.uid !== node.metadata.uid) return "gone";
   if (isRepairForbidden(claim, live)) return "forbidden";
   const nowMs = earlierNow(world);
-  const ailments = ailmentsOf(live, world.cloud.repairPolicies, rebootEndMs(claim));
-  return ailments.some(({ dueMs }) => dueMs <= nowMs) ? "broken" : "recovered";
+  const conditions = brokenConditionsOf(live, world.cloud.repairPolicies, rebootEndMs(claim));
+  return conditions.some(({ dueMs }) => dueMs <= nowMs) ? "broken" : "recovered";
 }

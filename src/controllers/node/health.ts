@@ -10,7 +10,7 @@ import { CLAIM_KINDS, claimGeneration, poolIdOfClaim } from "../../apis/hub/clai
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { ailment, BrokenCount } from "../../core/nodeclaim/unhealthy.ts";
+import { BrokenCount, unhealthyCondition } from "../../core/nodeclaim/unhealthy.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
@@ -69,7 +69,7 @@ function note(world: World, count: BrokenCount, node: Node): void {
   const isOurs = claim !== undefined && isManagedClaim(world, claim);
   count.put(node.metadata.name, {
     poolId: isOurs ? poolIdOfClaim(claim) : undefined,
-    isBroken: ailment(node, world.cloud.repairPolicies) !== undefined,
+    isBroken: unhealthyCondition(node, world.cloud.repairPolicies) !== undefined,
   });
 }
 
@@ -90,7 +90,7 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
   if (node === undefined || claim === undefined) return AWAIT_CHANGE;
   if (!isManagedClaim(world, claim)) return AWAIT_CHANGE;
   const policies = world.cloud.repairPolicies;
-  const found = ailment(node, policies);
+  const found = unhealthyCondition(node, policies);
   if (found === undefined) return AWAIT_CHANGE;
   const nowMs = earlierNow(world);
   if (nowMs < found.dueMs) {
@@ -142,7 +142,7 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
 async function isStillBroken(world: World, { metadata }: Node): Promise<boolean> {
   try {
     const live = await world.kube.get(NODE, { name: metadata.name });
-    const found = ailment(live, world.cloud.repairPolicies);
+    const found = unhealthyCondition(live, world.cloud.repairPolicies);
     const isSame = live.metadata.uid === metadata.uid;
     return isSame && found !== undefined && found.dueMs <= earlierNow(world);
   } catch (error) {

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { CUSTOM_RESOURCE_DEFINITION, type Crd } from "../../apis/core/custom-resource-definition.ts";
+import {
+  type Crd,
+  CUSTOM_RESOURCE_DEFINITION,
+} from "../../apis/core/custom-resource-definition.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";

@@ -36,7 +36,6 @@ import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
 import { countDisrupted } from "./disrupted.ts";
 
-/** Number of claims in one step. */
 const CLAIMS_PER_STEP = 1_024;
 const SWEEP_MS = 120_000;
 /** Milliseconds between the first searches for leaked instances. */

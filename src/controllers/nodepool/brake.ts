@@ -3,12 +3,7 @@
  * stops deletions that no user requested when there are too many. It is released when a person adds an annotation. The
  * condition also keeps the brake on over a restart. karpenter-ts only.
  */
-import {
-  condition,
-  withCondition,
-  withLoneCondition,
-  withoutCondition,
-} from "../../apis/karpenter/conditions.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { HOLD_MS } from "../../core/safety/brake.ts";
@@ -29,7 +24,6 @@ import {
 import { fleetSize } from "../ending/ended.ts";
 import { earlierNow, laterNow } from "../ending/two-clocks.ts";
 import {
-  changePool,
   isManagedPool,
   listPools,
   poolById,
@@ -37,6 +31,7 @@ import {
   poolSources,
   readPool,
   type StoredPool,
+  showOnPool,
 } from "../pools.ts";
 import type { World } from "../world.ts";
 
@@ -81,8 +76,7 @@ async function reconcile(world: World, seen: Set<string>, request: Request): Pro
     world.log.info("a person let involuntary ends go on", { annotatedOn: key });
   }
   if (!brake.isOn(nowMs)) {
-    if (condition(stored.native, TYPE) !== undefined)
-      await changePool(world, stored, (one) => withoutCondition(one, TYPE));
+    await showOnPool(world, stored, { type: TYPE, shown: undefined });
     return AWAIT_CHANGE;
   }
   const sinceMs = brake.sinceMs ?? nowMs;
@@ -113,14 +107,13 @@ function wallMs(world: World, elapsedMs: number): number {
 }
 
 async function show(world: World, stored: StoredPool, sinceMs: number): Promise<void> {
-  const { brake, clock } = world;
+  const { brake } = world;
   const { native, pool, kind } = stored;
   const fleet = fleetSize(world);
   const why = `${brakeMessage(brake.most(fleet), fleet)}${heldText(brake.held)}`;
   const message = brakeConditionMessage(why, kind.kind, pool.name);
-  const change = { type: TYPE, status: "True", reason: "TooManyEnds", message } as const;
-  const withIt = pool.generation === "alpha" ? withLoneCondition : withCondition;
-  await changePool(world, stored, (one) => withIt(one, change, clock.now()));
+  const shown = { status: "True", reason: "TooManyEnds", message } as const;
+  await showOnPool(world, stored, { type: TYPE, shown });
   world.events.publish(involuntaryEndsStopped(native, message, toRfc3339(sinceMs)));
 }
 

@@ -3,12 +3,6 @@
  * condition exists only while budgets, cluster budgets or a pause block something. Otherwise a pool has the same
  * conditions as in upstream. karpenter-ts only. Runs when the pool changes, and when a budget window begins or ends.
  */
-import {
-  condition,
-  withCondition,
-  withLoneCondition,
-  withoutCondition,
-} from "../../apis/karpenter/conditions.ts";
 import { type BudgetStanding, budgetStandingOf } from "../../core/answers/calendar.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { isExpiryBudgeted } from "../../core/nodeclaim/expired.ts";
@@ -19,7 +13,7 @@ import {
   type Request,
   requeueAfter,
 } from "../../kube/manager/controller.ts";
-import { changePool, isManagedPool, poolSources, readPool, type StoredPool } from "../pools.ts";
+import { isManagedPool, poolSources, readPool, type StoredPool, showOnPool } from "../pools.ts";
 import type { World } from "../world.ts";
 
 const TYPE = "DisruptionAllowed";
@@ -54,17 +48,9 @@ async function reconcile(
     known.delete(`${request.kind}/${request.name}`);
     return AWAIT_CHANGE;
   }
-  const { native, pool } = stored;
   const nowMs = world.clock.now();
   const { held, changesAtMs } = standing(world, known, stored, nowMs);
-  if (held === undefined) {
-    if (condition(native, TYPE) !== undefined)
-      await changePool(world, stored, (one) => withoutCondition(one, TYPE));
-  } else {
-    const change = { type: TYPE, ...held };
-    const withIt = pool.generation === "alpha" ? withLoneCondition : withCondition;
-    await changePool(world, stored, (one) => withIt(one, change, nowMs));
-  }
+  await showOnPool(world, stored, { type: TYPE, shown: held });
   if (changesAtMs === undefined) return AWAIT_CHANGE;
   return requeueAfter(Math.max(1, changesAtMs - nowMs));
 }

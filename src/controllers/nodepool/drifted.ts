@@ -4,12 +4,7 @@
  * NodeClaim.
  */
 import { CLAIM_KINDS, poolIdOfClaim } from "../../apis/hub/claim.ts";
-import {
-  condition,
-  withCondition,
-  withLoneCondition,
-  withoutCondition,
-} from "../../apis/karpenter/conditions.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { driftSummary } from "../../core/nodepool/drift-summary.ts";
 import {
@@ -20,12 +15,12 @@ import {
   source,
 } from "../../kube/manager/controller.ts";
 import {
-  changePool,
   isManagedPool,
   poolById,
   poolRequest,
   poolSources,
   readPool,
+  showOnPool,
 } from "../pools.ts";
 import type { World } from "../world.ts";
 
@@ -63,18 +58,15 @@ function requestsFor(world: World, claim: KubeObject): readonly Request[] {
 async function reconcile(world: World, request: Request): Promise<Outcome> {
   const stored = readPool(world, request);
   if (stored === undefined || !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
-  const { native, pool } = stored;
+  const { pool } = stored;
   const claims = CLAIM_KINDS.flatMap(
     (kind) => world.mirrors.of(kind as Kind).list() as readonly KubeObject[],
   ).filter((claim) => poolIdOfClaim(claim) === pool.id);
   const message = driftSummary(claims.map(driftOf));
-  if (message === undefined) {
-    if (condition(native, TYPE) !== undefined)
-      await changePool(world, stored, (one) => withoutCondition(one, TYPE));
-    return AWAIT_CHANGE;
-  }
-  const change = { type: TYPE, status: "True", reason: "NodesDrifted", message } as const;
-  const withIt = pool.generation === "alpha" ? withLoneCondition : withCondition;
-  await changePool(world, stored, (one) => withIt(one, change, world.clock.now()));
+  const drifted = { status: "True", reason: "NodesDrifted" } as const;
+  await showOnPool(world, stored, {
+    type: TYPE,
+    shown: message === undefined ? undefined : { ...drifted, message },
+  });
   return AWAIT_CHANGE;
 }

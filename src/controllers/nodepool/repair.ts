@@ -3,15 +3,14 @@
  * condition exists only while too many nodes are broken, or while they are broken for the same reason. karpenter-ts
  * only.
  */
-import {
-  condition,
-  withCondition,
-  withLoneCondition,
-  withoutCondition,
-} from "../../apis/karpenter/conditions.ts";
 import { type StepRunner, stepRunner, TURN_MS } from "../../base/steps.ts";
-import type { Survey } from "../../core/repair/survey.ts";
-import { causeMessage, causeOf, isPoolStopped, survey } from "../../core/repair/survey.ts";
+import {
+  causeMessage,
+  causeOf,
+  isPoolStopped,
+  type Survey,
+  survey,
+} from "../../core/repair/survey.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -19,8 +18,8 @@ import {
   requeueAfter,
 } from "../../kube/manager/controller.ts";
 import { isRepairMethod } from "../disruption/gather.ts";
-import { mayDecide } from "../patience.ts";
-import { changePool, listPools, poolById, type StoredPool } from "../pools.ts";
+import { mayDecide } from "../may-decide.ts";
+import { listPools, poolById, type StoredPool, showOnPool } from "../pools.ts";
 import type { World } from "../world.ts";
 
 const TYPE = "RepairStopped";
@@ -49,22 +48,12 @@ async function reconcile(world: World, run: StepRunner): Promise<Outcome> {
     : NOTHING;
   for (const { id } of listPools(world)) {
     const stored = poolById(world, id);
-    if (stored !== undefined) await show(world, stored, found);
+    if (stored === undefined) continue;
+    const stop = stopOf(world, stored, found);
+    const shown = stop && { status: "True" as const, ...stop };
+    await showOnPool(world, stored, { type: TYPE, shown });
   }
   return isOn ? requeueAfter(POLL_MS) : AWAIT_CHANGE;
-}
-
-async function show(world: World, stored: StoredPool, found: Survey): Promise<void> {
-  const { native, pool } = stored;
-  const stop = stopOf(world, stored, found);
-  if (stop === undefined) {
-    if (condition(native, TYPE) !== undefined)
-      await changePool(world, stored, (one) => withoutCondition(one, TYPE));
-    return;
-  }
-  const withIt = pool.generation === "alpha" ? withLoneCondition : withCondition;
-  const change = { type: TYPE, status: "True" as const, ...stop };
-  await changePool(world, stored, (one) => withIt(one, change, world.clock.now()));
 }
 
 /** Why no node of the pool is repaired. If nodes have a common cause, the cause is reported instead of their number. */

@@ -28,8 +28,8 @@ import {
 } from "../../kube/manager/controller.ts";
 import { tellBuffers } from "../capacitybuffer/feedback.ts";
 import type { Steering } from "../disruption/steering.ts";
+import { mayDecide } from "../may-decide.ts";
 import { showAll } from "../metrics/observer.ts";
-import { mayDecide } from "../patience.ts";
 import { allPools } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
 import type { World } from "../world.ts";

@@ -58,7 +58,7 @@ export function tellUnstuck(world: World, log: Logger, unstuck: readonly Unstuck
 }
 
 function whyLost({ cluster }: World, { target, reason }: Unstuck): string {
-  const takers = reason === "resources" ? cluster.placements.takersOf(target) : [];
+  const takers = reason === "resources" ? cluster.placements.unplannedPodsOn(target) : [];
   if (takers.length === 0) return SENTENCES[reason];
   return `${SENTENCES[reason]}: ${takers.join(", ")} ${takers.length === 1 ? "was" : "were"} bound there instead`;
 }

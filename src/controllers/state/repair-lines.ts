@@ -7,9 +7,9 @@ import type { Node } from "../../apis/core/node.ts";
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { LogFields } from "../../base/log.ts";
-import { type Ailment, ailmentsOf } from "../../core/repair/ailments.ts";
+import { type BrokenCondition, brokenConditionsOf } from "../../core/repair/broken-conditions.ts";
 import { isRepairMethod } from "../disruption/gather.ts";
-import { ailmentFields } from "../disruption/repairs.ts";
+import { conditionFields } from "../disruption/repairs.ts";
 import type { World } from "../world.ts";
 
 export interface RepairLines {
@@ -27,7 +27,7 @@ export function repairLines(world: World): RepairLines {
     put: (node) => {
       const { name, labels } = node.metadata;
       const isRepaired = isRepairMethod(world) && poolIdOfLabels(labels) !== undefined;
-      const found = isRepaired ? ailmentsOf(node, world.cloud.repairPolicies) : [];
+      const found = isRepaired ? brokenConditionsOf(node, world.cloud.repairPolicies) : [];
       const before = matched.get(name);
       if (found.length === 0) {
         if (!matched.delete(name)) return;
@@ -47,10 +47,10 @@ export function repairLines(world: World): RepairLines {
   };
 }
 
-function fieldsOf(ailment: Ailment): LogFields {
-  const { terminationGracePeriodMs: graceMs } = ailment.policy;
+function fieldsOf(condition: BrokenCondition): LogFields {
+  const { terminationGracePeriodMs: graceMs } = condition.policy;
   return {
-    ...ailmentFields(ailment),
+    ...conditionFields(condition),
     ...(graceMs === undefined ? {} : { "termination-grace-period": formatDuration(graceMs) }),
   };
 }

@@ -10,7 +10,7 @@ import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { nextAllowed, whoseBudgets, windowOf } from "./calendar.ts";
 import type { Hold } from "./hold.ts";
-import { poolObject } from "./objects.ts";
+import { poolObject } from "./hold.ts";
 
 /** One budget, as written, and whether its window is open. */
 export interface BudgetAnswer {

@@ -160,7 +160,8 @@ export interface BudgetStanding {
   readonly changesAtMs?: number;
 }
 
-const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
+/** The reasons that budgets can name, without node repair. */
+export const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 
 export interface StandingInput {
   readonly budgets: readonly Budget[];

@@ -41,11 +41,10 @@ export interface Costs {
   readonly demand: Resources;
 }
 
-/** Number of nodes in one step. */
 const NODES_PER_STEP = 64;
 
 /** The costs of all workloads. `fleet`: must be made from the same model. */
-export function* costsInSteps({ picture }: Pick<Model, "picture">, fleet: Fleet): Steps<Costs> {
+export function* workloadCosts({ picture }: Pick<Model, "picture">, fleet: Fleet): Steps<Costs> {
   const prices = new Map(fleet.nodes.map((node) => [node.name, node.priceMicroUsdPerHour]));
   const all = new Map<string, WorkloadCost>();
   let demand: Resources = NO_RESOURCES;

@@ -13,7 +13,7 @@ import { isRebooting, type NodeClaim, REBOOTING } from "../../apis/karpenter/nod
 import { keyOf } from "../../apis/meta.ts";
 import type { Resources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
+import { eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
 import { within } from "../../base/within.ts";
 import { isBufferPod } from "../buffers/pods.ts";
@@ -119,19 +119,14 @@ export interface Fleet {
   };
 }
 
-/** The fleet of a model. `plan`: the plan for the pending pods, made from the same picture. */
-export function fleetOf(model: Model, plan: SchedulingResult): Fleet {
-  return atOnce(fleetInSteps(model, plan));
-}
-
 /** Number of nodes in one step, which takes about a millisecond. */
 const NODES_PER_STEP = 256;
 
 /**
- * Like {@link fleetOf}, in steps. An unchanged node is the same object as in the previous fleet, so callers can compare
- * by identity.
+ * The fleet of a model. `plan`: the plan for the pending pods, made from the same picture. An unchanged node is the same
+ * object as in the previous fleet, so callers can compare by identity.
  */
-export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult): Steps<Fleet> {
+export function* fleetOf({ picture, pools }: Model, plan: SchedulingResult): Steps<Fleet> {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
   const poolOf = new Map(picture.pools.map(({ pool }) => [pool.id, pool]));
   const ofPool = new Map<string, Of>();

@@ -1,4 +1,5 @@
 /** A hold: one reason why a node is not disrupted. */
+import type { Pool } from "../../apis/hub/pool.ts";
 import type { BlockKind, ObjectName } from "../disruption/candidates.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { NoCommandKind } from "../disruption/consolidation.ts";
@@ -30,4 +31,9 @@ export function holdText({ says, until }: Pick<Hold, "says" | "until">, more = "
   return until === undefined || says.includes(until)
     ? `${says}${more}`
     : `${says}${more}, until ${until}`;
+}
+
+/** The kind and name by which users know the pool. */
+export function poolObject({ generation, name }: Pool): ObjectName {
+  return { kind: generation === "alpha" ? "Provisioner" : "NodePool", name };
 }

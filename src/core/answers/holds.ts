@@ -16,14 +16,15 @@ import {
   keptByAnnotation,
   type NoCommand,
   refusalsOf,
+  replacementBackOff,
   unconsolidatable,
 } from "../disruption/consolidation.ts";
 import { makeRound, type Picture } from "../disruption/make-round.ts";
 import { METHODS } from "../disruption/methods/all.ts";
+import { withReplacements } from "../disruption/methods/drift-and-expiration.ts";
 import { emptyCommand } from "../disruption/methods/emptiness.ts";
-import { withReplacements } from "../disruption/methods/replacing.ts";
 import { singleNodeConsolidation } from "../disruption/methods/single-node-consolidation.ts";
-import { endlessDrain, staticHoldOff } from "../disruption/methods/static-drift.ts";
+import { endlessDrain } from "../disruption/methods/static-drift.ts";
 import { recordOf } from "../disruption/record.ts";
 import type { Round } from "../disruption/round.ts";
 import { roomFor } from "../disruption/static-pools.ts";
@@ -32,8 +33,8 @@ import { consolidatable } from "../nodeclaim/empty.ts";
 import { budgetHold } from "./budget-answer.ts";
 import { comingUp } from "./coming-up.ts";
 import type { Hold } from "./hold.ts";
+import { poolObject } from "./hold.ts";
 import { leavingHolds } from "./leaving.ts";
-import { poolObject } from "./objects.ts";
 import type { Owned } from "./owned-node.ts";
 
 /**
@@ -178,9 +179,9 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
   const marked = reasonsOf(candidate).filter(isMark);
   // A node of a static pool is always replaced by one node, even if its pods fit elsewhere.
   if (pool.replicas !== undefined) {
-    const isFull = roomFor(pool, pool.replicas) === 0 && picture.terminateFirst?.drift !== true;
+    const isFull = roomFor(pool, pool.replicas) === 0 && !picture.settings.terminateFirst.drift;
     const kept =
-      staticHoldOff(pool, picture.backingOff) ??
+      replacementBackOff([pool], picture) ??
       (isFull ? { kind: "noPlace" as const, message: AT_LIMIT } : undefined) ??
       endlessDrain(candidate, { unreplaced: [] }, roundOf(picture).facts);
     return kept === undefined || !marked.includes("Drifted")

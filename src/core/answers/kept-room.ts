@@ -12,7 +12,7 @@ import type { Picture } from "../disruption/make-round.ts";
 import { createSimulator } from "../disruption/simulate.ts";
 
 /** Key of a buffer's pod → name of the node that keeps room for it. */
-type Rooms = ReadonlyMap<string, string>;
+type KeptRoom = ReadonlyMap<string, string>;
 
 interface Placed {
   readonly nodeName: string;
@@ -20,7 +20,7 @@ interface Placed {
 }
 
 /** The room that these placements keep for buffers. */
-export function roomsIn(placements: readonly Placed[]): Rooms {
+export function keptRoomIn(placements: readonly Placed[]): KeptRoom {
   return new Map(
     placements.flatMap(({ nodeName, pods }) =>
       pods.filter(isBufferPod).map((pod) => [keyOf(pod), nodeName] as const),
@@ -29,7 +29,7 @@ export function roomsIn(placements: readonly Placed[]): Rooms {
 }
 
 /** The room that the nodes of the picture keep for buffers. */
-export function roomsOf({ scheduling, nodes }: Picture): Rooms {
+export function keptRoomOf({ scheduling, nodes }: Picture): KeptRoom {
   const { sticky, pods } = scheduling;
   if (sticky === undefined) return new Map();
   const there = new Set(nodes.map(({ name }) => name));
@@ -42,14 +42,14 @@ export function roomsOf({ scheduling, nodes }: Picture): Rooms {
 }
 
 /** Node name → number of buffers' pods for which the node keeps room. */
-export function roomCounts(rooms: Rooms): ReadonlyMap<string, number> {
+export function roomCounts(kept: KeptRoom): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const node of rooms.values()) counts.set(node, (counts.get(node) ?? 0) + 1);
+  for (const node of kept.values()) counts.set(node, (counts.get(node) ?? 0) + 1);
   return counts;
 }
 
 /** The same picture with this room, and no other, kept for buffers. Returns the picture itself if it has no buffers. */
-export function withRooms(picture: Picture, rooms: Rooms): Picture {
+export function withKeptRoom(picture: Picture, rooms: KeptRoom): Picture {
   const buffered = picture.scheduling.pods.filter(isBufferPod);
   if (buffered.length === 0) return picture;
   const sticky = new Map(picture.scheduling.sticky);
@@ -86,7 +86,7 @@ export interface BufferRoom {
 /** All buffers of the picture, sorted by name. */
 export function bufferRoom(picture: Picture): readonly BufferRoom[] {
   const { pods } = picture.scheduling;
-  const rooms = roomsOf(picture);
+  const rooms = keptRoomOf(picture);
   const placed = new Map(
     roomAmong(pods.filter((pod) => rooms.has(keyOf(pod)))).map((one) => [one.buffer, one.pods]),
   );

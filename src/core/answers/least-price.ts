@@ -7,7 +7,7 @@
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { addResources, maxResources, type Resources } from "../../apis/resources.ts";
 import { isUsable, reservationOf } from "../cloudprovider/offerings.ts";
-import { Machines } from "../disruption/repack/machines.ts";
+import { CheapestTypes } from "../disruption/repack/cheapest-types.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 
@@ -24,12 +24,12 @@ export function leastPriceOf(input: SchedulingInput, demand: Resources): number 
   const missing = names.map((name) => (demand[name] as number) - (paid[name] ?? 0));
   if (missing.every((amount) => amount <= 0)) return 0;
   const amounts = Float64Array.from(missing, (amount) => Math.max(0, amount));
-  const machines = new Machines(input, new Set(input.pools.map(({ pool }) => pool.id)), names);
-  const { cheapestMicroUsd } = machines;
+  const types = new CheapestTypes(input, new Set(input.pools.map(({ pool }) => pool.id)), names);
+  const { cheapestMicroUsd } = types;
   if (cheapestMicroUsd === undefined) return 0;
-  const { leastCost } = machines.least(amounts);
-  // Any demand needs at least one whole node. Prices are integers, so the bound is rounded up. Before that it is lowered
-  // by what floating point may have added.
+  const { leastCost } = types.least(amounts);
+  // Any demand needs at least one whole node. Prices are integers, so the bound is rounded up. Before that it is
+  // lowered by what floating point may have added.
   return Math.max(cheapestMicroUsd, Math.ceil(leastCost * (1 - 1e-9)));
 }
 

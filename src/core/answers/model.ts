@@ -10,7 +10,7 @@ import { condition, withCondition, withoutCondition } from "../../apis/karpenter
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { atOnce, eachInSteps, filterInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
+import { eachInSteps, filterInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { isBufferPod } from "../buffers/pods.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { createSimulator } from "../disruption/simulate.ts";
@@ -19,13 +19,12 @@ import { expiry } from "../nodeclaim/expired.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { withReboot } from "../repair/reboots.ts";
-import { ailmentsIn } from "../repair/survey.ts";
+import { brokenConditionsIn } from "../repair/survey.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
-import { roomsIn, roomsOf, withRooms } from "./kept-room.ts";
+import { usageOf } from "../state/pool-usage.ts";
+import { keptRoomIn, keptRoomOf, withKeptRoom } from "./kept-room.ts";
 import { launched } from "./launched.ts";
-import { withQuotaUnits } from "./quota-units.ts";
-import { withReservationUnits } from "./reservation-units.ts";
-import { usageOf } from "./usage.ts";
+import { withSharedCapacity } from "./shared-capacity.ts";
 
 /** The simulated cluster at one moment. */
 export interface Model {
@@ -72,12 +71,7 @@ export interface Changed {
 }
 
 /** Applies a change. */
-export function change(model: Model, wanted: Change): Changed {
-  return atOnce(changeInSteps(model, wanted));
-}
-
-/** Like {@link change}, in steps. */
-export function* changeInSteps(model: Model, wanted: Change): Steps<Changed> {
+export function* change(model: Model, wanted: Change): Steps<Changed> {
   const { picture } = model;
   const { gone = [], launched: plans = [], placed = [], mended = [], command, nowMs } = wanted;
   const leaving = new Set(gone);
@@ -131,36 +125,31 @@ export function* changeInSteps(model: Model, wanted: Change): Steps<Changed> {
   );
   const nodes = [...stayed, ...fresh].sort((a, b) => (a.name < b.name ? -1 : 1));
   const went = picture.nodes.filter(({ name }) => leaving.has(name));
-  const pools = withReservationUnits(model.pools, plans, went);
-  const room = withQuotaUnits({ ...picture.scheduling, pools: model.pools }, plans, went);
+  const shared = { ...picture.scheduling, pools: model.pools };
+  const { pools, ...room } = withSharedCapacity(shared, plans, went);
   const scheduling = { ...picture.scheduling, ...room };
   const made = model.made + plans.length;
   const after = { picture: { ...picture, scheduling }, pools, made };
   const buffered = picture.scheduling.pods.filter(isBufferPod);
   const changed = yield* repainted(after, nodes, [...waits, ...leave, ...buffered], nowMs);
-  const rooms = buffered.length === 0 ? new Map() : roomsAfter(changed.picture, names, wanted);
-  return { model: { ...changed, picture: withRooms(changed.picture, rooms) }, names, moves };
+  const rooms = buffered.length === 0 ? new Map() : keptRoomAfter(changed.picture, names, wanted);
+  return { model: { ...changed, picture: withKeptRoom(changed.picture, rooms) }, names, moves };
 }
 
 /** The room that nodes keep for CapacityBuffers after the change. `names`: the new nodes. */
-function roomsAfter(
+function keptRoomAfter(
   picture: Picture,
   names: readonly string[],
   { launched: plans = [], placed = [], unplaced = [] }: Change,
 ): ReadonlyMap<string, string> {
   const onNew = plans.map(({ pods }, index) => ({ nodeName: names[index] as string, pods }));
-  const rooms = new Map([...roomsOf(picture), ...roomsIn(placed), ...roomsIn(onNew)]);
+  const rooms = new Map([...keptRoomOf(picture), ...keptRoomIn(placed), ...keptRoomIn(onNew)]);
   for (const pod of unplaced) rooms.delete(keyOf(pod));
   return rooms;
 }
 
-/** Like {@link laterInSteps}, in one step. For tests. */
-export function later(model: Model, nowMs: number): Model {
-  return atOnce(laterInSteps(model, nowMs));
-}
-
 /** The same model at a later time. Conditions of claims are updated. */
-export function laterInSteps(model: Model, nowMs: number): Steps<Model> {
+export function later(model: Model, nowMs: number): Steps<Model> {
   return repainted(model, model.picture.nodes, model.picture.scheduling.pods, nowMs);
 }
 
@@ -249,10 +238,12 @@ function withPods(
 }
 
 /** The node after a reboot: without the conditions that node repair acts on, and with a record of the reboot. */
-function rebooted(view: NodeView, { repair }: Picture, nowMs: number): NodeView {
+function rebooted(view: NodeView, { settings: { repair } }: Picture, nowMs: number): NodeView {
   const { node, claim } = view;
   if (node === undefined || claim === undefined) return view;
-  const broken = ailmentsIn(view, repair?.policies ?? []).map(({ conditionType }) => conditionType);
+  const broken = brokenConditionsIn(view, repair?.policies ?? []).map(
+    ({ conditionType }) => conditionType,
+  );
   const conditions = (node.status?.conditions ?? []).filter(({ type }) => !broken.includes(type));
   return {
     ...view,

@@ -18,8 +18,7 @@ import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { inFlight } from "./launched.ts";
-import { withQuotaUnits } from "./quota-units.ts";
-import { withReservationUnits } from "./reservation-units.ts";
+import { withSharedCapacity } from "./shared-capacity.ts";
 
 /** The combined plan of all passes. */
 export interface PlayedPasses<T extends SchedulingResult = SchedulingResult> {
@@ -113,10 +112,10 @@ function afterPass(
   for (const { name, plan } of made) for (const pod of plan.pods) sticky.set(keyOf(pod), name);
   const views = made.map(({ name, plan }) => inFlight({ plan, name, nowMs: input.nowMs }));
   const plans = made.map(({ plan }) => plan);
-  const pools = withReservationUnits(input.pools, plans);
+  const { pools, ...room } = withSharedCapacity(input, plans);
   return {
     ...input,
-    ...withQuotaUnits(input, plans),
+    ...room,
     sticky,
     nodes: [...input.nodes, ...views].sort((a, b) => (a.name < b.name ? -1 : 1)),
     pools: pools.map((one) => withUsageOf(one, views)),

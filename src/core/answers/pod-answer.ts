@@ -142,12 +142,12 @@ function elsewhereOf(
 ): BoundPodAnswer["elsewhere"] {
   if (candidate === undefined || !isReschedulable(pod)) return undefined;
   const key = keyOf(pod);
-  const { placements, replacements, unplaced: homeless } = simulator.without([candidate]);
+  const { placements, replacements, unplaced } = simulator.without([candidate]);
   const host = placements.find(({ pods }) => pods.some((one) => keyOf(one) === key));
   if (host !== undefined) return { to: "node", node: host.nodeName };
   const launch = replacements.find(({ pods }) => pods.some((one) => keyOf(one) === key));
   if (launch !== undefined) return { to: "launch", launch: launchFacts(launch) };
-  const why = homeless.find((text) => text.startsWith(`${key} => `)) ?? homeless[0];
+  const why = unplaced.find((text) => text.startsWith(`${key} => `)) ?? unplaced[0];
   return { to: "nowhere", why: why ?? "no place was found for it" };
 }
 

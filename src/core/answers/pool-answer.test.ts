@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pool } from "../../apis/hub/pool.ts";
+import { atOnce } from "../../base/steps.ts";
 import { instanceType } from "../../testing/builders.ts";
 import { type CandidateOptions, candidate, NOW } from "../../testing/disruption.ts";
 import { quietModel } from "../../testing/quiet-model.ts";
@@ -38,7 +39,7 @@ function asked({ nodes = [["1"], ["2"]], pool = {}, disruption = {}, ...more }: 
     restraint,
   });
   const aside = { next: undefined, brake: undefined };
-  return poolAnswer({ ...model.picture, ...picture }, own, aside);
+  return atOnce(poolAnswer({ ...model.picture, ...picture }, own, aside));
 }
 
 describe("the answer about a NodePool", () => {

@@ -5,22 +5,23 @@ import { formatResource, formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
-import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
+import { eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { type FoundCommands, nextCommands } from "../disruption/run-round.ts";
 import { isReplacedFirst } from "../nodeclaim/expired.ts";
+import { usageOf } from "../state/pool-usage.ts";
 import type { BrakeAnswer } from "./brake-answer.ts";
 import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./budget-answer.ts";
+import { REASONS } from "./calendar.ts";
 import { type CommandAnswer, usd } from "./command-answer.ts";
 import type { HoldKind } from "./hold.ts";
+import { poolObject } from "./hold.ts";
 import { holdsOf } from "./holds.ts";
 import { type MoveAnswer, moveAnswers } from "./move-answer.ts";
 import { commandAnswers } from "./node-answer.ts";
-import { poolObject } from "./objects.ts";
 import { ownedNode } from "./owned-node.ts";
-import { usageOf } from "./usage.ts";
 
 /** The answer of `karpenter explain nodepool -o json`. The format stays compatible. */
 export interface PoolAnswer {
@@ -71,7 +72,6 @@ export interface PoolAnswer {
   readonly next: readonly CommandAnswer[];
 }
 
-const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 const MOST_NAMED = 5;
 
 /** Facts that the answers about all pools share. */
@@ -81,12 +81,7 @@ export interface PoolAside {
 }
 
 /** The answer about one pool. */
-export function poolAnswer(picture: Picture, pool: Pool, aside: PoolAside): PoolAnswer {
-  return atOnce(poolAnswerInSteps(picture, pool, aside));
-}
-
-/** Like {@link poolAnswer}, in steps. */
-export function* poolAnswerInSteps(
+export function* poolAnswer(
   picture: Picture,
   pool: Pool,
   { next, brake }: PoolAside,
@@ -103,7 +98,7 @@ export function* poolAnswerInSteps(
   const reasons = [
     ...REASONS,
     ...(isReplacedFirst(pool, picture.expiry) ? (["Expired"] as const) : []),
-    ...(picture.repair === undefined ? [] : (["Unhealthy"] as const)),
+    ...(picture.settings.repair === undefined ? [] : (["Unhealthy"] as const)),
   ];
   const disruptions = reasons.map((reason) => allowedFor(picture, pool, reason));
   const soonest = disruptions.flatMap((one) => one.nextAllowedDisruption ?? []).sort()[0];

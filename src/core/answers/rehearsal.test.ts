@@ -1,21 +1,19 @@
 /** These tests check when the events of a simulated disruption loop happen. */
 import { expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
 import { instanceType } from "../../testing/builders.ts";
 import { candidate, NOW } from "../../testing/disruption.ts";
 import { quietModel } from "../../testing/quiet-model.ts";
-import { planBatch } from "../planner/plan-batch.ts";
+import { planBatchInSteps } from "../planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
 import type { Model } from "./model.ts";
-import { rehearse } from "./rehearsal.ts";
+import { type PlanPass, rehearse } from "./rehearsal.ts";
 
 const HOUR_MS = 3_600_000;
 
 it("a simulation starts a consolidation only after the wait for its validation", () => {
-  const { steps } = rehearse(
-    twoHalfEmptyNodes(),
-    (input) => planBatch(input, DEFAULT_PLANNER),
-    NOW + HOUR_MS,
-  );
+  const plan: PlanPass = (input) => planBatchInSteps(input, DEFAULT_PLANNER);
+  const { steps } = atOnce(rehearse(twoHalfEmptyNodes(), plan, NOW + HOUR_MS));
   expect(steps.map(({ kind, at, removed }) => [kind, at, removed])).toEqual([
     ["command", "2026-01-05T00:00:15Z", ["a"]],
   ]);

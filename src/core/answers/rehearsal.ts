@@ -7,26 +7,19 @@
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
-import {
-  atOnce,
-  eachInSteps,
-  filterInSteps,
-  flatMapInSteps,
-  type Steps,
-} from "../../base/steps.ts";
+import { eachInSteps, filterInSteps, flatMapInSteps, type Steps } from "../../base/steps.ts";
 import { isBufferPod } from "../buffers/pods.ts";
 import { roomAmong } from "../buffers/room.ts";
 import { priceOf } from "../disruption/candidates.ts";
 import { type Command, decisionOf } from "../disruption/command.ts";
-import { makeRound } from "../disruption/make-round.ts";
 import type { Method } from "../disruption/methods/method.ts";
 import { moveOf } from "../disruption/moves.ts";
-import { type FoundCommands, nextCommands } from "../disruption/run-round.ts";
+import { type FoundCommands, nextCommands, validateCommand } from "../disruption/run-round.ts";
 import { countStatic, missing, surplus } from "../disruption/static-pools.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
-import { ailmentsIn } from "../repair/survey.ts";
+import { brokenConditionsIn } from "../repair/survey.ts";
 import { reschedulablePods } from "../state/node-view.ts";
 import {
   type CommandAnswer,
@@ -35,8 +28,8 @@ import {
   launchFacts,
 } from "./command-answer.ts";
 import { holdsOf } from "./holds.ts";
-import { roomsIn, roomsOf } from "./kept-room.ts";
-import { type change, changeInSteps, laterInSteps, type Model, type Move } from "./model.ts";
+import { keptRoomIn, keptRoomOf } from "./kept-room.ts";
+import { type Changed, change, later, type Model, type Move } from "./model.ts";
 import { ownedNode } from "./owned-node.ts";
 import { playPassesInSteps } from "./planning-passes.ts";
 
@@ -87,29 +80,16 @@ const MOST_ROUNDS = 5_000;
 /** The most proposals that may fail their validation in a row. */
 const MOST_REJECTED = 20;
 
-/** Plans one planning pass, in steps. */
-export type PlanInSteps = (input: SchedulingInput) => Steps<SchedulingResult>;
-type Plan = (input: SchedulingInput) => SchedulingResult;
-
-function asSteps(plan: Plan): PlanInSteps {
-  // biome-ignore lint/correctness/useYield: a plan at once has no steps.
-  return function* (input) {
-    return plan(input);
-  };
-}
+/** Plans one planning pass. */
+export type PlanPass = (input: SchedulingInput) => Steps<SchedulingResult>;
 
 interface Provisioned {
   readonly model: Model;
   readonly step: Step;
 }
 
-/** The model after the pending pods are placed. For tests. */
-export function provision(model: Model, plan: Plan): Model {
-  return atOnce(provisionInSteps(model, asSteps(plan))).model;
-}
-
 /** Places the pending pods. Returns the same model if nothing changes. */
-function* provisionInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
+export function* provision(before: Model, plan: PlanPass): Steps<Played> {
   const bound = yield* takeRoom(before, plan);
   const { model } = bound;
   const { scheduling, nowMs } = model.picture;
@@ -119,9 +99,9 @@ function* provisionInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
   const { newClaims, existing } = result;
   const isIdle = newClaims.length === 0 && existing.every(({ pods }) => pods.every(isBufferPod));
   const unplaced = result.unschedulable.map(({ pod }) => pod);
-  if (isIdle && isSameRoom(roomsOf(model.picture), roomsIn(existing))) return bound;
+  if (isIdle && isSameRoom(keptRoomOf(model.picture), keptRoomIn(existing))) return bound;
   const readyMs = newClaims.length === 0 ? nowMs : nowMs + LAUNCH_MS;
-  const done = yield* changeInSteps(model, {
+  const done = yield* change(model, {
     launched: newClaims,
     placed: existing,
     unplaced,
@@ -142,30 +122,30 @@ function* provisionInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
  * Binds pending pods to existing nodes as kube-scheduler does, which does not know the room of CapacityBuffers. Without
  * CapacityBuffers, nothing is bound here: the plan places these pods.
  */
-function* takeRoom(model: Model, plan: PlanInSteps): Steps<Played> {
+function* takeRoom(model: Model, plan: PlanPass): Steps<Played> {
   const { scheduling, nowMs } = model.picture;
   const waiting = scheduling.pods.filter((pod) => !pod.spec.nodeName && !isBufferPod(pod));
   if (waiting.length === 0 || !scheduling.pods.some(isBufferPod)) return { model, steps: [] };
   const { existing } = yield* plan({ ...scheduling, pods: waiting, pools: [] });
   if (existing.length === 0) return { model, steps: [] };
-  const done = yield* changeInSteps(model, { placed: existing, nowMs });
+  const done = yield* change(model, { placed: existing, nowMs });
   const says = `${counted(done.moves.length, "pod")} placed, 0 nodes launched`;
   const step = yield* stepOf("provisioning", nowMs, says, done, [], []);
   return { model: done.model, steps: [step] };
 }
 
-function isSameRoom(a: ReturnType<typeof roomsIn>, b: ReturnType<typeof roomsIn>): boolean {
+function isSameRoom(a: ReturnType<typeof keptRoomIn>, b: ReturnType<typeof keptRoomIn>): boolean {
   return a.size === b.size && [...a].every(([pod, node]) => b.get(pod) === node);
 }
 
 /** Removes these nodes even if something protects them. Their pods become pending. */
-export function* removeNodesInSteps(
+export function* removeNodes(
   model: Model,
   names: readonly string[],
   why: string,
 ): Steps<Provisioned> {
   const { nowMs } = model.picture;
-  const done = yield* changeInSteps(model, { gone: names, nowMs });
+  const done = yield* change(model, { gone: names, nowMs });
   const says = `${why}: ${names.join(", ")}`;
   return { model: done.model, step: yield* stepOf("removal", nowMs, says, done, [], names) };
 }
@@ -179,7 +159,7 @@ function* keepReplicas(before: Model): Steps<Played> {
     const count = countStatic(pool, nodes);
     const beyond = surplus(pool, count, nowMs).map(({ name }) => name);
     if (beyond.length > 0) {
-      const gone = yield* removeNodesInSteps(model, beyond, `beyond the replicas of ${pool.name}`);
+      const gone = yield* removeNodes(model, beyond, `beyond the replicas of ${pool.name}`);
       model = gone.model;
       steps.push(gone.step);
     }
@@ -188,7 +168,7 @@ function* keepReplicas(before: Model): Steps<Played> {
     if (own === undefined || lacking === 0 || !pool.ready) continue;
     const { newClaims: launched } = yield* planStaticNodes(model.picture.scheduling, own, lacking);
     if (launched.length === 0) continue;
-    const done = yield* changeInSteps(model, { launched, nowMs: nowMs + LAUNCH_MS });
+    const done = yield* change(model, { launched, nowMs: nowMs + LAUNCH_MS });
     const says = `${counted(launched.length, "node")} launched to keep ${pool.replicas} of ${pool.name}`;
     model = done.model;
     steps.push(yield* stepOf("provisioning", nowMs, says, done, launched, []));
@@ -197,25 +177,14 @@ function* keepReplicas(before: Model): Steps<Played> {
 }
 
 /** Runs the disruption loop until nothing is left to do, or until the time `untilMs`. */
-export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
-  return atOnce(rehearseInSteps(start, asSteps(plan), untilMs));
-}
-
-/** Like {@link rehearse}, in steps. */
-export function* rehearseInSteps(
-  start: Model,
-  plan: PlanInSteps,
-  untilMs: number,
-): Steps<Rehearsal> {
+export function* rehearse(start: Model, plan: PlanPass, untilMs: number): Steps<Rehearsal> {
   const steps: Step[] = [];
   let model = start;
   let idle = 0;
   for (let count = 0; count < MOST_ROUNDS; count++) {
     const found = yield* nextCommands(model.picture);
     const before = model;
-    const settled = yield* found === undefined
-      ? settleInSteps(model, plan)
-      : placeWaiting(model, plan);
+    const settled = yield* found === undefined ? settle(model, plan) : placeWaiting(model, plan);
     model = settled.model;
     steps.push(...settled.steps);
     // The cluster has changed, so the methods are asked again before a command without a wait is carried out.
@@ -224,7 +193,7 @@ export function* rehearseInSteps(
       const nextMs = yield* nextChange(model);
       if (nextMs === undefined) return { model, steps, ended: "settled" };
       if (nextMs > untilMs) return { model, steps, ended: "horizon" };
-      model = yield* laterInSteps(model, nextMs);
+      model = yield* later(model, nextMs);
       continue;
     }
     const done = yield* oneRound(model, found, count);
@@ -246,21 +215,21 @@ export function* rehearseInSteps(
  * Finishes what has begun: removes leaving nodes, adjusts static pools, and places pending pods. If nodes were removed,
  * the clock moves until they are gone.
  */
-export function* settleInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
+export function* settle(before: Model, plan: PlanPass): Steps<Played> {
   const { model, steps } = yield* underWay(before, plan);
   const goneMs = before.picture.nowMs + DRAIN_MS;
   const waits = steps.some(({ removed }) => removed.length > 0) && model.picture.nowMs < goneMs;
-  return { model: waits ? yield* laterInSteps(model, goneMs) : model, steps };
+  return { model: waits ? yield* later(model, goneMs) : model, steps };
 }
 
 /** Removes the leaving nodes, adjusts static pools to their replicas, and places the pending pods. */
-function* underWay(before: Model, plan: PlanInSteps): Steps<Played> {
+function* underWay(before: Model, plan: PlanPass): Steps<Played> {
   const leaving = before.picture.nodes.filter(({ deleting }) => deleting);
   const names = leaving.map(({ name }) => name);
   const gone =
     leaving.length === 0
       ? undefined
-      : yield* removeNodesInSteps(before, names, "on their way out already");
+      : yield* removeNodes(before, names, "on their way out already");
   const placed = yield* placeWaiting(gone?.model ?? before, plan);
   return {
     model: placed.model,
@@ -269,9 +238,9 @@ function* underWay(before: Model, plan: PlanInSteps): Steps<Played> {
 }
 
 /** Adjusts static pools to their replicas and places the pending pods, without removing nodes that are leaving. */
-function* placeWaiting(before: Model, plan: PlanInSteps): Steps<Played> {
+function* placeWaiting(before: Model, plan: PlanPass): Steps<Played> {
   const kept = yield* keepReplicas(before);
-  const placed = yield* provisionInSteps(kept.model, plan);
+  const placed = yield* provision(kept.model, plan);
   return { model: placed.model, steps: [...kept.steps, ...placed.steps] };
 }
 
@@ -296,7 +265,7 @@ function* oneRound(
   if (waiting.length === 0) return first;
   let { model } = first;
   const steps = [...first.steps];
-  if (model.picture.nowMs < nowMs + POLL_MS) model = yield* laterInSteps(model, nowMs + POLL_MS);
+  if (model.picture.nowMs < nowMs + POLL_MS) model = yield* later(model, nowMs + POLL_MS);
   const other = yield* nextCommands(model.picture, waiting);
   if (other !== undefined) {
     // A command that needs a wait of its own is left out here. It is proposed again in the next round.
@@ -306,11 +275,10 @@ function* oneRound(
     steps.push(...done.steps);
   }
   const dueMs = nowMs + Math.max(...waiting.map(({ validateAfterMs }) => validateAfterMs));
-  if (model.picture.nowMs < dueMs) model = yield* laterInSteps(model, dueMs);
+  if (model.picture.nowMs < dueMs) model = yield* later(model, dueMs);
   const confirmed: Command[] = [];
   for (const command of waiting) {
-    const { round: now } = yield* makeRound(model.picture, method);
-    const still = yield* method.validate(command, now);
+    const still = yield* validateCommand(model.picture, { method, command });
     if (typeof still !== "string") confirmed.push(still);
   }
   const last = yield* carryAll(model, method, confirmed, `${round}`);
@@ -336,7 +304,7 @@ function* carryAll(
   if (steps.length === 0) return { model, steps };
   const waits = steps.some(({ launched }) => launched.length > 0) ? LAUNCH_MS : 0;
   const endMs = model.picture.nowMs + DRAIN_MS + waits;
-  return { model: yield* laterInSteps(model, endMs), steps };
+  return { model: yield* later(model, endMs), steps };
 }
 
 function* carryOut(model: Model, method: Method, command: Command, id: string): Steps<Provisioned> {
@@ -346,7 +314,7 @@ function* carryOut(model: Model, method: Method, command: Command, id: string): 
   const { candidates, replacements, terms: supposing } = command;
   const names = candidates.map(({ node }) => node.name);
   if (decisionOf(command) === "reboot") {
-    const done = yield* changeInSteps(model, { mended: names, nowMs: picture.nowMs });
+    const done = yield* change(model, { mended: names, nowMs: picture.nowMs });
     const answer = commandAnswer(command, method.name);
     const step = yield* stepOf("command", picture.nowMs, answer.says, done, [], []);
     return { model: done.model, step: { ...step, command: answer } };
@@ -360,7 +328,7 @@ function* carryOut(model: Model, method: Method, command: Command, id: string): 
     nodeName,
     pods: pods.filter((pod) => moving.has(keyOf(pod)) || isBufferPod(pod)),
   }));
-  const done = yield* changeInSteps(model, {
+  const done = yield* change(model, {
     gone,
     placed,
     launched: replacements,
@@ -376,7 +344,7 @@ function* stepOf(
   kind: Step["kind"],
   atMs: number,
   says: string,
-  { model, names, moves }: ReturnType<typeof change>,
+  { model, names, moves }: Changed,
   launched: Command["replacements"],
   removed: readonly string[],
 ): Steps<Step> {
@@ -390,7 +358,7 @@ function* stepOf(
       ...launchFacts(plan),
     })),
     moves,
-    priceMicroUsdPerHour: (yield* totalsInSteps(model)).priceMicroUsdPerHour,
+    priceMicroUsdPerHour: (yield* totalsOf(model)).priceMicroUsdPerHour,
   };
 }
 
@@ -402,7 +370,9 @@ function* nextChange({ picture, pools }: Model): Steps<number | undefined> {
     if (owned === undefined) return [];
     return holdsOf(picture, owned).flatMap(({ until }) => fromRfc3339(until) ?? []);
   });
-  const dues = nodes.flatMap((node) => ailmentsIn(node, picture.repair?.policies ?? []));
+  const dues = nodes.flatMap((node) =>
+    brokenConditionsIn(node, picture.settings.repair?.policies ?? []),
+  );
   const forgotten = ledger.forgetsAtMs(nowMs);
   const rests = nodes.flatMap(
     ({ claim }) => (claim && ledger.replacementHoldOffEndsMs(claim)) ?? [],
@@ -418,12 +388,7 @@ function* nextChange({ picture, pools }: Model): Steps<number | undefined> {
 }
 
 /** The totals of a model. Nodes whose price is not known count as free. */
-export function totalsOf(model: Model): Totals {
-  return atOnce(totalsInSteps(model));
-}
-
-/** Like {@link totalsOf}, in steps. */
-export function* totalsInSteps({ picture, pools }: Model): Steps<Totals> {
+export function* totalsOf({ picture, pools }: Model): Steps<Totals> {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
   let pods = 0;
   let priceMicroUsdPerHour = 0;

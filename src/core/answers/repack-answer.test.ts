@@ -4,7 +4,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { instanceType } from "../../testing/builders.ts";
 import { type CandidateOptions, candidate, NOW } from "../../testing/disruption.ts";
 import { quietModel } from "../../testing/quiet-model.ts";
-import type { Picture } from "../disruption/make-round.ts";
+import type { Repack } from "../disruption/round.ts";
 import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
 import { repackAnswer } from "./repack-answer.ts";
 
@@ -15,13 +15,13 @@ const REPACK = { planner: DEFAULT_PLANNER, minSavingsPercent: 10 };
 interface Question extends Pick<CandidateOptions, "generation"> {
   /** The cpu requests of the pods of each node. */
   readonly nodes?: readonly (readonly string[])[];
-  readonly picture?: Partial<Picture>;
+  readonly repack?: Repack | undefined;
   readonly claim?: Partial<NodeClaim["metadata"]>;
 }
 
 /** The answer about node `a`, in a cluster of nodes of 4 cpu. */
 function asked(question: Question = {}) {
-  const { generation = "v1", nodes = [["3"]], picture = {}, claim = {} } = question;
+  const { generation = "v1", nodes = [["3"]], claim = {} } = question;
   const candidates = nodes.map((pods, index) =>
     candidate("abcdef"[index] as string, {
       ...{ generation, types: TYPES, pods, disruption: { budgets: [{ nodes: "100%" }] } },
@@ -40,13 +40,18 @@ function asked(question: Question = {}) {
     ...{ minSavingsPercent: 0, maxPaybackMs: 0, maxMovesPerPodHour: 4 },
     replacementRestMs: HOUR_MS,
   };
-  const model = quietModel({ pools, nodes: views, restraint, repack: REPACK });
-  return repackAnswer({ ...model.picture, ...picture }, views[0] as never, undefined);
+  const model = quietModel({
+    pools,
+    nodes: views,
+    restraint,
+    repack: "repack" in question ? question.repack : REPACK,
+  });
+  return repackAnswer(model.picture, views[0] as never, undefined);
 }
 
 describe("the reason why repack leaves a node", () => {
   it("is that repack is off, or does not handle this kind of pool", () => {
-    expect(asked({ picture: { repack: undefined } })).toBe("repack is off");
+    expect(asked({ repack: undefined })).toBe("repack is off");
     expect(asked({ generation: "beta" })).toBe("repack is for v1 pools");
   });
 
@@ -66,7 +71,7 @@ describe("the reason why repack leaves a node", () => {
     const could = "repack: replacing it alone could save at most 25.0 %";
     expect(asked()).toBe(`${could}, but no plan saves 10 %`);
     const wants = (minSavingsPercent: number) =>
-      asked({ picture: { repack: { ...REPACK, minSavingsPercent } } });
+      asked({ repack: { ...REPACK, minSavingsPercent } });
     expect(wants(30)).toBe(`${could}; at least 30 % is required`);
     expect(asked({ nodes: [["3"], ["3"], ["3"]] })).toMatch(/could save at most [0-9.]+ %/);
   });

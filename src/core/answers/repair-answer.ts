@@ -7,12 +7,12 @@ import { grouped } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { atOnce } from "../../base/steps.ts";
 import type { RepairAction, RepairPolicy } from "../cloudprovider/repair-policy.ts";
+import { isRepairForbidden, repairOf } from "../disruption/broken-nodes.ts";
 import type { Picture } from "../disruption/make-round.ts";
-import { isRepairForbidden, repairOf } from "../disruption/patients.ts";
-import { ailment } from "../nodeclaim/unhealthy.ts";
+import { unhealthyCondition } from "../nodeclaim/unhealthy.ts";
 import { isTooMany } from "../repair/breaker.ts";
-import { ailmentsIn, causeMessage, causeOf, survey } from "../repair/survey.ts";
-import { firstDue } from "../repair/treatment.ts";
+import { firstDue } from "../repair/repair-decision.ts";
+import { brokenConditionsIn, causeMessage, causeOf, survey } from "../repair/survey.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Owned } from "./owned-node.ts";
 
@@ -52,7 +52,7 @@ export function repairAnswer(
   { policies, isOn, isLegacy }: Repairs,
 ): RepairAnswer | undefined {
   if (view.node === undefined || claim.metadata.deletionTimestamp !== undefined) return undefined;
-  const find = (one: NodeView) => diseaseOf(one, { policies, isLegacy, nowMs });
+  const find = (one: NodeView) => firstRepairOf(one, { policies, isLegacy, nowMs });
   const found = find(view);
   if (found === undefined) return undefined;
   const { conditionType, conditionStatus, reason, action, graceMs } = found;
@@ -96,8 +96,7 @@ export function repairAnswer(
   };
 }
 
-/** The condition that is repaired first. */
-interface Disease {
+interface FirstRepair {
   readonly conditionType: string;
   readonly conditionStatus: string;
   readonly reason: string;
@@ -107,24 +106,24 @@ interface Disease {
   readonly graceMs?: number;
 }
 
-function diseaseOf(
+function firstRepairOf(
   view: NodeView,
   {
     policies,
     isLegacy,
     nowMs,
   }: Pick<Repairs, "policies" | "isLegacy"> & { readonly nowMs: number },
-): Disease | undefined {
+): FirstRepair | undefined {
   if (isLegacy) {
-    const found = view.node === undefined ? undefined : ailment(view.node, policies);
+    const found = view.node === undefined ? undefined : unhealthyCondition(view.node, policies);
     return found && { ...found, reason: "", action: "ReplaceNode" };
   }
-  const ailments = ailmentsIn(view, policies);
-  const first = firstDue(ailments);
+  const conditions = brokenConditionsIn(view, policies);
+  const first = firstDue(conditions);
   if (first === undefined || view.claim === undefined) return undefined;
-  const { ailment: decisive, ...repair } = repairOf(
+  const { condition: decisive, ...repair } = repairOf(
     view.claim,
-    ailments,
+    conditions,
     Math.max(nowMs, first.dueMs),
   );
   return { ...decisive, ...repair };

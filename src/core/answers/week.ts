@@ -7,7 +7,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { allowedDisruptions } from "../disruption/budgets.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
-import { changesWithin } from "./calendar.ts";
+import { changesWithin, REASONS } from "./calendar.ts";
 
 export interface Span {
   /** The times are RFC 3339. The next span begins at `to`. */
@@ -27,7 +27,6 @@ export interface ReasonWeek {
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
-const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 
 /** The calendar of a pool, one row for each reason. */
 export function weekOf(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { candidate } from "../../testing/disruption.ts";
-import { mayBeAsked, rule } from "./arbiter.ts";
+import { mayRun, rule } from "./arbiter.ts";
 import type { Command } from "./command.ts";
 import type { Proposal } from "./methods/method.ts";
 
@@ -44,7 +44,7 @@ describe("the arbiter", () => {
     (needsValidation, simulates, isPending, isEarly, asked) => {
       const pending = isPending ? [command(["a"], "single")] : [];
       const method = { reason: "Drifted", needsValidation, simulates } as const;
-      expect(mayBeAsked(method, { pending, isEarly, repairs: false })).toBe(asked);
+      expect(mayRun(method, { pending, isEarly, repairs: false })).toBe(asked);
     },
   );
 
@@ -77,8 +77,8 @@ describe("the arbiter", () => {
       { deferred: [{ poolIds, until: "repacked" }] },
       false,
     ],
-  ] as const)("takes the answer of %s as final or not", (_, method, proposal, isFinal) => {
-    expect(rule(method, propose(proposal), []).isFinal).toBe(isFinal);
+  ] as const)("says whether the proposal of %s is final", (_, method, proposal, isFinal) => {
+    expect(rule(method, propose(proposal), { pending: [] }).isFinal).toBe(isFinal);
   });
 
   const empty = command(["a", "b"], "empty");
@@ -90,13 +90,13 @@ describe("the arbiter", () => {
     ["no empty nodes beside a consolidation", [command(["x"], "multi")], empty, []],
     ["no consolidation beside empty nodes", [empty], command(["c"], "single"), []],
   ] as const)("starts %s", (_, pending, one, started) => {
-    const ruling = rule(simulating, propose({ commands: [one] }), pending);
+    const ruling = rule(simulating, propose({ commands: [one] }), { pending });
     expect(nodesOf(ruling.commands)).toEqual(started);
     // A command was found, so the method is run again in the next round, even if the command must wait now.
     expect(ruling.isFinal).toBe(false);
   });
 
-  it("counts a turn for each group of pools with a command, and a wait only for pools with recent pod events", () => {
+  it("counts a turn for groups with a command, and a wait for groups that wait for quiet nodes", () => {
     const other = new Set(["nodepool/q"]);
     const { served, awaited } = rule(
       simulating,
@@ -108,7 +108,7 @@ describe("the arbiter", () => {
           { poolIds: other, until: "repacked" },
         ],
       }),
-      [],
+      { pending: [] },
     );
     expect([served, awaited]).toEqual([[other], [poolIds]]);
   });

@@ -1,14 +1,15 @@
 /**
  * Decides between disruption methods: which methods run, which of their commands begin, what is deferred and which
  * pools were served. Methods only propose commands. Upstream takes the first command of the first method. Deferring
- * commands and serving pools in turn is karpenter-ts only.
+ * commands, serving pools in turn and waiting for quotas are karpenter-ts only.
  */
+import { QuotaRoom } from "../provisioning/nodes/within-quotas.ts";
 import type { Command } from "./command.ts";
 import type { Method, Proposal, Remark } from "./methods/method.ts";
 import type { PoolTurns } from "./repack-turns.ts";
 
 /** The circumstances of a round that decide which methods run. */
-export interface Asking {
+export interface RunConditions {
   /** Commands that wait for their validation. */
   readonly pending: readonly Command[];
   /** Whether the round runs before its time, because an empty node became ready to be removed. */
@@ -25,9 +26,9 @@ export interface Asking {
  * Whether a method runs at all in this round. While a command waits for validation, methods with `needsValidation` do
  * not run. In an early round, only methods without simulations run.
  */
-export function mayBeAsked(
+export function mayRun(
   { reason, needsValidation, simulates }: Pick<Method, "reason" | "needsValidation" | "simulates">,
-  { pending, isEarly, repairs, onlyRepairs = false }: Asking,
+  { pending, isEarly, repairs, onlyRepairs = false }: RunConditions,
 ): boolean {
   if (reason === "Unhealthy" ? !repairs : onlyRepairs) return false;
   return !(needsValidation && pending.length > 0) && !(simulates && isEarly);
@@ -43,23 +44,46 @@ export interface Ruling extends PoolTurns {
   readonly remarks: readonly Remark[];
 }
 
-/** The arbiter's ruling on a proposal. `pending`: commands that wait for their validation. */
+/** The arbiter's ruling on a proposal. */
 export function rule(
   { simulates }: Pick<Method, "simulates">,
   proposal: Proposal,
-  pending: readonly Command[],
+  { pending, quotaRoom }: Pick<RunConditions, "pending" | "quotaRoom">,
 ): Ruling {
   const { commands, deferred = [], servedPools = [] } = proposal;
   // A deferred command becomes possible when its wait ends. So the next result may differ although no fact has changed.
   const isFinal =
     commands.length === 0 && deferred.length === 0 && (simulates || proposal.hasSimulated === true);
+  const startable = commands.flatMap((one) => startableBeside(pending, one));
+  const { begun, refused } = withinQuotas(startable, pending, quotaRoom?.() ?? new Map());
   return {
-    commands: commands.flatMap((one) => startableBeside(pending, one)),
+    commands: begun,
     isFinal,
-    remarks: proposal.remarks,
+    remarks: [...proposal.remarks, ...refused],
     served: servedPools,
     awaited: deferred.filter(({ until }) => until === "quiet").map(({ poolIds }) => poolIds),
   };
+}
+
+/**
+ * The commands whose replacements all fit into the quotas, and for each node of another command a remark that names the
+ * quota. `room`: quota → units that may still be launched. Pending commands use up their units first.
+ */
+function withinQuotas(
+  commands: readonly Command[],
+  pending: readonly Command[],
+  room: ReadonlyMap<string, number>,
+): { readonly begun: readonly Command[]; readonly refused: readonly Remark[] } {
+  const left = new QuotaRoom(room);
+  for (const { replacements } of pending) left.take(replacements);
+  const refused: Remark[] = [];
+  const begun = commands.filter(({ candidates, replacements }) => {
+    const message = left.take(replacements);
+    if (message === undefined) return true;
+    for (const candidate of candidates) refused.push({ candidate, about: "blocked", message });
+    return false;
+  });
+  return { begun, refused };
 }
 
 /**

@@ -9,12 +9,9 @@ import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { within } from "../../base/within.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
-import type { Placements } from "../state/placements.ts";
+import { MOST_AWAITED_MS, type Placements } from "../state/placements.ts";
 import type { Awaiting } from "./candidates.ts";
 import { recordOf, replacementCommandId } from "./record.ts";
-
-/** The longest time for which an empty replacement is kept while its pods are not evicted. */
-const MOST_AWAITED_MS = 60 * 60_000;
 
 /** Finds the pods that have a seat on a node but do not run there yet. */
 export type AwaitedSeats = Pick<Placements, "awaitedAt" | "hostsBufferPods">;

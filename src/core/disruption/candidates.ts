@@ -28,8 +28,13 @@ import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { type NodeView, reschedulablePods, sortedPods } from "../state/node-view.ts";
 import type { Placements } from "../state/placements.ts";
 import { ViewNotes } from "../state/view-notes.ts";
+import {
+  type BrokenNode,
+  dueConditions,
+  isRepairForbidden,
+  type RepairRules,
+} from "./broken-nodes.ts";
 import { evictionCost } from "./eviction-cost.ts";
-import { dueAilments, isRepairForbidden, type Patient, type RepairRules } from "./patients.ts";
 
 /**
  * `graceful` methods respect the do-not-disrupt annotation of pods, and PodDisruptionBudgets. `eventual` methods ignore
@@ -64,8 +69,8 @@ export interface Candidate {
   readonly doNotConsolidate: boolean;
   /** Whether the node keeps room for pods of a CapacityBuffer. */
   readonly keepsRoom: boolean;
-  /** The node's ailments. Only for candidates of node repair. */
-  readonly patient?: Patient;
+  /** The node's broken conditions. Only for candidates of node repair. */
+  readonly broken?: BrokenNode;
 }
 
 /** Whether the node is empty: it has no pods to move, and no room that is kept for a CapacityBuffer. */
@@ -150,8 +155,8 @@ export function* findCandidates(input: CandidatesInput): Steps<FoundCandidates> 
   const pools = new Map(input.pools.map((one) => [one.pool.id, { ...one, seats: input.seats }]));
   yield* eachInSteps(input.nodes, (node) => {
     if (!node.managed || node.claim === undefined || input.queued.has(node.name)) return;
-    const ailments = input.disruptionClass === "repair" ? dueAilments(node, input) : undefined;
-    if (ailments?.length === 0) return;
+    const conditions = input.disruptionClass === "repair" ? dueConditions(node, input) : undefined;
+    if (conditions?.length === 0) return;
     const owner = node.poolId === undefined ? undefined : pools.get(node.poolId);
     const owned = { node, claim: node.claim, pool: owner?.pool };
     const [block] = blocksOf(owned, input, 1);
@@ -159,23 +164,23 @@ export function* findCandidates(input: CandidatesInput): Steps<FoundCandidates> 
     else if (owner !== undefined) {
       const candidate = candidateOf(node, node.claim, owner);
       candidates.push(
-        ailments === undefined
+        conditions === undefined
           ? candidate
-          : { ...candidate, patient: patientOf(owned, ailments, input) },
+          : { ...candidate, broken: brokenNodeOf(owned, conditions, input) },
       );
     }
   });
   return { candidates, blocked };
 }
 
-function patientOf(
+function brokenNodeOf(
   { node, claim }: Pick<OwnedNode, "node" | "claim">,
-  ailments: Patient["ailments"],
+  conditions: BrokenNode["conditions"],
   input: CandidatesInput,
-): Patient {
+): BrokenNode {
   const [blocking] = podBlocks(node, input);
   const isVetoed = isRepairForbidden(claim, node.node);
-  return { ailments, isVetoed, blocking: blocking?.message };
+  return { conditions, isVetoed, blocking: blocking?.message };
 }
 
 /** A managed node. */

@@ -8,8 +8,8 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { DisruptionReason } from "../../apis/karpenter/nodepool.ts";
 import { priceMicroUsd } from "../planner/plan-price.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
+import type { Repairing } from "./broken-nodes.ts";
 import { type Candidate, priceOfAll } from "./candidates.ts";
-import type { Repairing } from "./patients.ts";
 import type { Simulation, SimulationTerms } from "./simulate.ts";
 import type { TerminateFirstReason } from "./terminate-first.ts";
 

@@ -24,7 +24,7 @@ import { cheaperPlan, NOT_CHEAPER, withoutSameTypes } from "./cheaper.ts";
 import type { BalancedVerdict, Command } from "./command.ts";
 import { budgetCounter, evictionCounter } from "./counters.ts";
 import type { ValidationFailure } from "./methods/method.ts";
-import type { Round } from "./round.ts";
+import type { Round, RoundHoldOffs } from "./round.ts";
 import type { Simulation } from "./simulate.ts";
 import { VALIDATION_MS } from "./validation.ts";
 
@@ -210,20 +210,16 @@ function ontoQuietNodes(candidates: readonly Candidate[], round: Round): Command
   return "message" in command ? undefined : { ...command, terms };
 }
 
-/** The message if no replacement from this pool is launched because the last one failed. */
-export function replacementFailedMessage(poolName: string): string {
-  return `the last replacement from ${poolName} failed, no other for a while`;
-}
-
-/**
- * When replacements may be launched again in all pools of these replacements. `backingOff`: pool id → end of its
- * back-off.
- */
-export function backOffEndsMs(
-  replacements: Command["replacements"],
-  backingOff: ReadonlyMap<string, number>,
-): number {
-  return Math.max(...replacements.map(({ pool }) => backingOff.get(pool.id) ?? 0));
+/** Why no replacement is launched now from all of these pools. Undefined: none of the pools has a back-off. */
+export function replacementBackOff(
+  pools: readonly Pick<Pool, "id" | "name">[],
+  { backingOff }: Pick<RoundHoldOffs, "backingOff">,
+): NoCommand | undefined {
+  const ends = pools.map(({ id }) => backingOff.get(id) ?? 0);
+  const failed = pools.find(({ id }) => backingOff.has(id));
+  if (failed === undefined) return undefined;
+  const message = `no replacement is launched from nodepool "${failed.name}" for a while, because the last one failed`;
+  return { kind: "backingOff", message, untilMs: Math.max(...ends) };
 }
 
 /** The nodes that would be removed, and the simulated plan for their pods. */
@@ -240,7 +236,7 @@ interface Simulated {
 /** The command for a simulated plan, if it is cheaper whichever offerings the cloud launches. */
 export function commandFrom(
   { candidates, simulation, isPacked = false }: Simulated,
-  { settings: { forSpot, splits }, holdOffs: { backingOff } }: Round,
+  { settings: { forSpot, splits }, holdOffs }: Round,
 ): Command | NoCommand {
   const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
   if (unplaced.length > 0)
@@ -263,12 +259,11 @@ export function commandFrom(
   if (replacements.length > most) return tooMany(replacements.length);
   const jobPod = replacements.length > 1 ? jobPodOn(candidates) : undefined;
   if (jobPod !== undefined) return losesWork(jobPod, replacements.length);
-  if (replacements.some(({ pool }) => backingOff.has(pool.id)))
-    return {
-      kind: "backingOff",
-      message: "Can't replace now, the last replacement failed",
-      untilMs: backOffEndsMs(replacements, backingOff),
-    };
+  const backOff = replacementBackOff(
+    replacements.map(({ pool }) => pool),
+    holdOffs,
+  );
+  if (backOff !== undefined) return backOff;
   const before = priceOfAll(candidates);
   const after = priceMicroUsd({ newClaims: replacements });
   if (replacements.length > 1 && after >= before) return tooMany(replacements.length);

@@ -17,7 +17,7 @@ function node({ pool = "a", apps = [], broken = false, initialized = true }: Opt
   return {
     pool: { id: pool },
     node: { initialized },
-    ...(broken ? { patient: {} } : {}),
+    ...(broken ? { broken: {} } : {}),
     reschedulablePods: apps.map((app) => pod({ name: app, labels: { app } })),
   } as unknown as Candidate;
 }

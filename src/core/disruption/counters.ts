@@ -29,8 +29,8 @@ export interface DisruptionCounter extends Pick<BudgetCounter, "take" | "left"> 
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
 /** Whether budgets ignore the node. They count initialized nodes only, but node repair also takes other nodes. */
-function isOutsideBudgets({ node, patient }: Candidate): boolean {
-  return patient !== undefined && !node.initialized;
+function isOutsideBudgets({ node, broken }: Candidate): boolean {
+  return broken !== undefined && !node.initialized;
 }
 
 /** A counter for budgets. `allowances`: by pool id. */

@@ -4,9 +4,9 @@
  * seconds. The back-off is stored in an annotation of the pool, so that the next process and `karpenter explain` know
  * it. Whoever removes the annotation allows a try immediately. karpenter-ts only; upstream tries again at once.
  */
+import { parseObject } from "../../apis/hub/annotations.ts";
 import { REPLACEMENTS_FAILED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
-import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 
 const FIRST_MS = 60_000;
@@ -62,20 +62,14 @@ export function hasBackoff({ metadata }: KubeObject): boolean {
  * is never longer than a back-off that begins now.
  */
 export function backoffOn({ metadata }: KubeObject, nowMs: number): PoolBackoff | undefined {
-  const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
-  if (text === undefined) return undefined;
-  try {
-    const { failures, until } = parseBoundedJson(text) as { failures?: unknown; until?: unknown };
-    const untilMs = typeof until === "string" ? fromRfc3339(until) : undefined;
-    if (!Number.isSafeInteger(failures) || (failures as number) < 1 || untilMs === undefined)
-      return undefined;
-    const wait: PoolBackoff = { failures: failures as number, untilMs };
-    if (isForgotten(wait, nowMs)) return undefined;
-    const longest = backoffAfter(wait.failures, nowMs);
-    return untilMs > longest.untilMs ? longest : wait;
-  } catch {
+  const { failures, until } = parseObject({ metadata }, REPLACEMENTS_FAILED_ANNOTATION_KEY);
+  const untilMs = typeof until === "string" ? fromRfc3339(until) : undefined;
+  if (!Number.isSafeInteger(failures) || (failures as number) < 1 || untilMs === undefined)
     return undefined;
-  }
+  const wait: PoolBackoff = { failures: failures as number, untilMs };
+  if (isForgotten(wait, nowMs)) return undefined;
+  const longest = backoffAfter(wait.failures, nowMs);
+  return untilMs > longest.untilMs ? longest : wait;
 }
 
 function written({ failures, untilMs }: PoolBackoff): string {

@@ -6,7 +6,7 @@ import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { lastCheck } from "./last-check.ts";
-import { drift } from "./methods/drift.ts";
+import { drift } from "./methods/drift-and-expiration.ts";
 import { staticDrift } from "./methods/static-drift.ts";
 
 const drifted = (name: string, pods: readonly string[]) =>

@@ -22,7 +22,7 @@ import {
   movesOn,
   oldestFirst,
   podsByWorkload,
-  workloadOf,
+  workloadName,
 } from "./moves.ts";
 import { type RepackOutcome, repackHoldOffEndsMs, whileValid } from "./outcome.ts";
 import { paybackOf } from "./payback.ts";
@@ -186,7 +186,7 @@ export class Ledger {
     if (first === undefined) return undefined;
     const { sample, most, moved } = first;
     return {
-      message: `Pods of ${workloadOf(sample)} were moved ${counted(moved, "time")} within the hour; the limit is ${most}`,
+      message: `Pods of ${workloadName(sample)} were moved ${counted(moved, "time")} within the hour; the limit is ${most}`,
       untilMs: Math.max(...found.map((one) => movesAgainMs(one, recent))),
     };
   }

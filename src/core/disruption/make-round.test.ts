@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
-import { candidate } from "../../testing/disruption.ts";
+import { candidate, NEVER_FIRST } from "../../testing/disruption.ts";
 import { quietModel } from "../../testing/quiet-model.ts";
 import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
 import { makeRound, type Picture } from "./make-round.ts";
 
+const SETTINGS = {
+  ...{ forSpot: "nothing" as const, splits: true, repack: undefined, terminateFirst: NEVER_FIRST },
+};
 const RESTRAINT = {
   ...{ minSavingsPercent: 0, maxPaybackMs: 0, replacementRestMs: 0, maxMovesPerPodHour: 4 },
 };
@@ -29,7 +32,7 @@ describe("a disruption round", () => {
 
   it("requires the configured saving of a repack", () => {
     const repack = { planner: DEFAULT_PLANNER, minSavingsPercent: 10 };
-    const { round, all } = roundOf(["a"], { repack });
+    const { round, all } = roundOf(["a"], { settings: { ...SETTINGS, repack } });
     expect(round.holdOffs.minRepackShare(all)).toBeCloseTo(0.1);
     expect(roundOf(["a"]).round.holdOffs.minRepackShare(all)).toBeCloseTo(0);
   });

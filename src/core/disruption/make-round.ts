@@ -8,6 +8,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { firstNotBelow } from "../../base/sorted.ts";
 import { atOnce, type Steps } from "../../base/steps.ts";
 import type { RoomKept } from "../buffers/room.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
@@ -23,7 +24,6 @@ import {
   type FoundCandidates,
   findCandidates,
 } from "./candidates.ts";
-import type { ForSpot } from "./cheaper.ts";
 import {
   competitionHoldOff,
   type Evictions,
@@ -34,11 +34,9 @@ import type { Ledger } from "./ledger.ts";
 import type { Method } from "./methods/method.ts";
 import { countNodes } from "./node-counts.ts";
 import { minRepackShare } from "./outcome.ts";
-import type { RepairRules } from "./patients.ts";
-import type { Repack, Round, RoundFacts, RoundHoldOffs, RoundSettings } from "./round.ts";
+import type { Round, RoundFacts, RoundHoldOffs, RoundSettings } from "./round.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
-import { NEVER_FIRST, type TerminateFirst } from "./terminate-first.ts";
 
 /** The state of the cluster at one moment, for all methods of one round. */
 export interface Picture {
@@ -51,7 +49,6 @@ export interface Picture {
   readonly pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[];
   /** The input of provisioning at this moment: pools that can launch nodes, and pods that need a place. */
   readonly scheduling: SchedulingInput;
-  /** A simulator for `scheduling`. */
   readonly simulator: Simulator;
   /** Static pools (with `replicas`) that are ready. Empty while the feature gate StaticCapacity is off. */
   readonly staticPools: readonly PoolInput[];
@@ -79,15 +76,9 @@ export interface Picture {
   /** How long a registered node without pods may take to initialize. 0: no limit. Only for answers to users. */
   readonly initializationTimeoutMs: number;
   readonly ledger: Ledger;
-  readonly forSpot: ForSpot;
-  readonly repack: Repack | undefined;
-  readonly splits: boolean;
-  /** The rules of node repair. Absent: broken nodes are not repaired. */
-  readonly repair?: RepairRules;
+  readonly settings: RoundSettings;
   /** In simulations: whether node repair is the only method that runs. */
   readonly onlyRepairs?: boolean;
-  /** The methods whose nodes may be removed before they are replaced. Absent: none. */
-  readonly terminateFirst?: TerminateFirst;
   /** Names of the only nodes that may be candidates. Absent: all nodes may. */
   readonly among?: ReadonlySet<string>;
   /** Candidates by disruption class, shared by the methods of one round. Absent: only one method runs. */
@@ -157,50 +148,37 @@ export function* makeRound(
     minRepackShare: (candidates) =>
       minRepackShare(
         candidates,
-        picture.repack?.minSavingsPercent ?? 0,
+        picture.settings.repack?.minSavingsPercent ?? 0,
         (poolId) => ledger.outcome(poolId, nowMs)?.overrun ?? 0,
       ),
     backingOff: picture.backingOff,
   };
-  const round: Round = {
-    nowMs,
-    facts,
-    budgets: { allowances, pdbs },
-    settings: settingsOf(picture),
-    holdOffs,
-  };
+  const { settings } = picture;
+  const round = { nowMs, facts, budgets: { allowances, pdbs }, settings, holdOffs };
   return { round, blocked: found.blocked };
 }
 
-function settingsOf({ forSpot, repack, splits, repair, terminateFirst }: Picture): RoundSettings {
-  return { forSpot, repack, splits, repair, terminateFirst: terminateFirst ?? NEVER_FIRST };
-}
-
 function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {
-  const { among, found } = picture;
+  const { among, found, settings } = picture;
+  const { repair } = settings;
   const awaiting = awaitedPodsOn(picture.nodes, picture.seats);
   if (among !== undefined) {
     const nodes = [...among].sort().flatMap((name) => namedOf(picture.nodes, name));
-    return yield* findCandidates({ ...picture, nodes, awaiting, disruptionClass });
+    return yield* findCandidates({ ...picture, nodes, awaiting, disruptionClass, repair });
   }
   const known = found?.get(disruptionClass);
   if (known !== undefined) return known;
-  const fresh = yield* findCandidates({ ...picture, awaiting, disruptionClass });
+  const fresh = yield* findCandidates({ ...picture, awaiting, disruptionClass, repair });
   found?.set(disruptionClass, fresh);
   return fresh;
 }
 
 /** The nodes of this name, found by binary search in a list that is sorted by name. */
 function namedOf(nodes: readonly NodeView[], name: string): readonly NodeView[] {
-  let [low, high] = [0, nodes.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((nodes[middle] as NodeView).name < name) low = middle + 1;
-    else high = middle;
-  }
-  let end = low;
+  const first = firstNotBelow(nodes.length, (at) => (nodes[at] as NodeView).name < name);
+  let end = first;
   while (nodes[end]?.name === name) end++;
-  return nodes.slice(low, end);
+  return nodes.slice(first, end);
 }
 
 function once<T>(make: () => T): () => T {

@@ -12,7 +12,7 @@ import {
   oldestFirst,
   withMoves,
   withoutMove,
-  workloadOf,
+  workloadName,
 } from "./moves.ts";
 
 const of = (owner: string, name: string): Pod =>
@@ -95,8 +95,8 @@ describe("the workload of a pod", () => {
   it("is its Deployment or its owner", () => {
     const labels = { "pod-template-hash": "5d4f8" };
     const owner = { kind: "ReplicaSet", name: "web-5d4f8" };
-    expect(workloadOf(pod({ labels, owner }))).toBe("Deployment default/web");
-    expect(workloadOf(of("db", "db-0"))).toBe("StatefulSet default/db");
-    expect(workloadOf(pod())).toBeUndefined();
+    expect(workloadName(pod({ labels, owner }))).toBe("Deployment default/web");
+    expect(workloadName(of("db", "db-0"))).toBe("StatefulSet default/db");
+    expect(workloadName(pod())).toBeUndefined();
   });
 });

@@ -24,7 +24,6 @@ const MOST_TEXT = 100_000;
 
 /** A record of the pods that one command moved. Stored as JSON. */
 export interface MoveRecord {
-  /** The id of the command. */
   readonly command: string;
   readonly reason: CommandReason;
   /** When the command began, as RFC 3339. */
@@ -34,7 +33,6 @@ export interface MoveRecord {
   /** Price per hour of these nodes, and how much of it the command should save. */
   readonly priceMicroUsd: number;
   readonly savesMicroUsd: number;
-  /** Number of replacements. */
   readonly replacements: number;
   /** Number of moved pods by workload ({@link moveKeysOf}). */
   readonly pods: Readonly<Record<string, number>>;
@@ -134,7 +132,7 @@ export function isRecent({ at }: MoveRecord, nowMs: number): boolean {
 }
 
 /** The name of the pod's workload for messages: its Deployment, or else its owner. */
-export function workloadOf(pod: Pod): string | undefined {
+export function workloadName(pod: Pod): string | undefined {
   const owner = controllerOf(pod);
   if (owner === undefined) return undefined;
   const deployment = deploymentNameOf(pod);

@@ -21,7 +21,6 @@ export interface CommandRecord {
   readonly startedAt: string;
   /** Names of the candidates. Empty if there are no replacements: then the list could be too long for an annotation. */
   readonly nodes: readonly string[];
-  /** Number of replacements. */
   readonly replacements: number;
   /** The longest time that the drain may take, in milliseconds. Absent: the claim decides. */
   readonly graceMs?: number;

@@ -33,7 +33,7 @@ export class RepackTurns {
   readonly #served = new Map<string, Turn>();
 
   /** How much longer these pools may wait for quiet nodes. */
-  patienceMs(poolIds: ReadonlySet<string>, nowMs: number): number {
+  waitLeftMs(poolIds: ReadonlySet<string>, nowMs: number): number {
     const sinceMs = this.#waits.get(keyOf(poolIds))?.atMs;
     if (sinceMs === undefined || nowMs - sinceMs >= NEXT_WAIT_MS) return LONGEST_WAIT_MS;
     return Math.max(0, sinceMs + LONGEST_WAIT_MS - nowMs);

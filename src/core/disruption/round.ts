@@ -10,11 +10,11 @@ import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { StaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { PoolTotals } from "./balanced.ts";
+import type { RepairRules } from "./broken-nodes.ts";
 import type { PoolAllowance } from "./budgets.ts";
 import type { Candidate } from "./candidates.ts";
 import type { ForSpot } from "./cheaper.ts";
 import type { Command, HoldOff } from "./command.ts";
-import type { RepairRules } from "./patients.ts";
 import type { RepackTurns } from "./repack-turns.ts";
 import type { Simulator } from "./simulate.ts";
 import type { TerminateFirst } from "./terminate-first.ts";
@@ -93,7 +93,7 @@ export interface RoundHoldOffs {
   /** Whether a consolidation moved pods to nodes of these pools (by id) less than `consolidateAfter` ago. */
   readonly isSettling: (poolIds: ReadonlySet<string>) => Steps<boolean>;
   /** Which group of pools is served next, and how long a group may still wait for quiet nodes. */
-  readonly turns: Pick<RepackTurns, "patienceMs" | "lastMs">;
+  readonly turns: Pick<RepackTurns, "waitLeftMs" | "lastMs">;
   /**
    * Share of their price that a repack of these nodes must save. It is larger if the last repack saved less than
    * planned.

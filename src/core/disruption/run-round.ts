@@ -1,14 +1,13 @@
 /**
  * Runs the disruption methods in order, until one has commands. The live loop and the simulated one (`karpenter
- * explain`, `karpenter simulate`) share this function, each with its own {@link RoundDoors}. So their results agree.
+ * explain`, `karpenter simulate`) share this function, each with its own {@link RoundHooks}. So their results agree.
  */
 import type { Steps } from "../../base/steps.ts";
-import { type Asking, mayBeAsked, type Ruling, rule } from "./arbiter.ts";
+import { mayRun, type Ruling, type RunConditions, rule } from "./arbiter.ts";
 import type { Command } from "./command.ts";
 import { makeRound, type Picture } from "./make-round.ts";
 import { METHODS } from "./methods/all.ts";
-import type { Method, Proposal } from "./methods/method.ts";
-import { withinQuotas } from "./quota-bound.ts";
+import type { Method, Proposal, ValidationFailure } from "./methods/method.ts";
 import type { Round } from "./round.ts";
 
 export interface FoundCommands {
@@ -24,8 +23,8 @@ export interface MethodAnswer {
   readonly ruling: Ruling;
 }
 
-/** The functions in which the live loop and the simulated loop differ. */
-export interface RoundDoors {
+/** What the live loop and the simulated loop do differently. */
+export interface RoundHooks {
   /** Gathers the facts for this method. */
   makeRound(method: Method): Steps<Round>;
   /** Whether the method has already run on the same facts in an earlier round. If so, it is skipped. */
@@ -35,18 +34,48 @@ export interface RoundDoors {
 }
 
 /** The commands of the first method that has any. Undefined: no method has a command now. */
-export function* runMethods(asking: Asking, doors: RoundDoors): Steps<FoundCommands | undefined> {
+export function* runMethods(
+  asking: RunConditions,
+  hooks: RoundHooks,
+): Steps<FoundCommands | undefined> {
   for (const method of METHODS) {
-    if (!mayBeAsked(method, asking)) continue;
-    const round = yield* doors.makeRound(method);
-    if (yield* doors.isAnswered(method, round)) continue;
+    if (!mayRun(method, asking)) continue;
+    const round = yield* hooks.makeRound(method);
+    if (yield* hooks.isAnswered(method, round)) continue;
     if (method.simulates) yield* round.facts.simulator.ready();
     const proposal = yield* method.propose(round);
-    const ruling = withinQuotas(rule(method, proposal, asking.pending), asking);
-    yield* doors.takeAnswer({ method, proposal, ruling });
+    const ruling = rule(method, proposal, asking);
+    yield* hooks.takeAnswer({ method, proposal, ruling });
     if (ruling.commands.length > 0) return { method, commands: ruling.commands };
   }
   return undefined;
+}
+
+/** A command and the method that proposed it. */
+export interface ProposedCommand {
+  readonly method: Method;
+  readonly command: Command;
+}
+
+/** The round for a check of one command: the same facts and budgets, but only the command's nodes are candidates. */
+export function* roundForCommand(
+  picture: Picture,
+  { method, command }: ProposedCommand,
+): Steps<Round> {
+  const among = new Set(command.candidates.map(({ node }) => node.name));
+  return (yield* makeRound({ ...picture, among }, method)).round;
+}
+
+/** Validates a command after its wait. `picture`: fresh facts. */
+export function* validateCommand(
+  picture: Picture,
+  proposed: ProposedCommand,
+): Steps<Command | ValidationFailure> {
+  const { method, command } = proposed;
+  const round = yield* roundForCommand(picture, proposed);
+  if (method.simulates) yield* round.facts.simulator.ready();
+  yield* picture.ledger.ready(round.facts.nodes, round.nowMs);
+  return yield* method.validate(command, round);
 }
 
 /** The commands that the loop would run next for this picture. `pending`: commands that wait for their validation. */
@@ -55,7 +84,7 @@ export function nextCommands(
   pending: readonly Command[] = [],
 ): Steps<FoundCommands | undefined> {
   const shared: Picture = { found: new Map(), ...picture };
-  const doors: RoundDoors = {
+  const hooks: RoundHooks = {
     *makeRound(method) {
       return (yield* makeRound(shared, method)).round;
     },
@@ -68,9 +97,9 @@ export function nextCommands(
       picture.ledger.turns.note(ruling, picture.nowMs);
     },
   };
-  const { repair, onlyRepairs = false, scheduling } = picture;
+  const { settings, onlyRepairs = false, scheduling } = picture;
   const quotaRoom = () => scheduling.quotaRoom ?? new Map();
-  const repairs = repair !== undefined;
+  const repairs = settings.repair !== undefined;
   const asking = { pending, isEarly: false, repairs, onlyRepairs, quotaRoom };
-  return runMethods(asking, doors);
+  return runMethods(asking, hooks);
 }

@@ -5,7 +5,7 @@ import { pod } from "../../testing/builders.ts";
 import { candidate, roundOf } from "../../testing/disruption.ts";
 import { bufferPods } from "../buffers/pods.ts";
 import { consolidate } from "./consolidation.ts";
-import { replacing } from "./methods/replacing.ts";
+import { drift } from "./methods/drift-and-expiration.ts";
 
 /** A CapacityBuffer that keeps room for `count` pods of this size. */
 function room(cpu: string, count = 1) {
@@ -31,7 +31,6 @@ it("drift moves the pods of a node into the room of a CapacityBuffer if no other
   const drifted = candidate("a", { pods: ["2"], conditions: { Drifted: 0 } });
   const other = candidate("b", { pods: ["1"], conditions: {} });
   const round = roundOf([drifted, other], { scheduling: { pods: room("2500m", 2), pools: [] } });
-  const drift = replacing({ name: "drift", reason: "Drifted", conditionType: "Drifted" });
   const { commands } = atOnce(drift.propose(round));
   expect(commands).toMatchObject([
     { candidates: [{ node: { name: "a" } }], replacements: [], targets: ["b"] },

@@ -209,11 +209,11 @@ function leavingOf(candidates: readonly Candidate[]) {
 
 function simulationOf(result: Without, poolsWithWait: ReadonlySet<string>): Simulation {
   const { newClaims, existing, unschedulable, gaveUp } = result;
-  const homeless: string[] = [];
+  const unplaced: string[] = [];
   const lostRoom = new Set<string>();
   const noPlaceFor = (pod: Pod, why: string) => {
     if (isBufferPod(pod)) lostRoom.add(bufferKeyOf(pod));
-    else homeless.push(`${keyOf(pod)} => ${why}`);
+    else unplaced.push(`${keyOf(pod)} => ${why}`);
   };
   for (const { pod, message } of unschedulable) noPlaceFor(pod, message);
   const targets: string[] = [];
@@ -230,7 +230,7 @@ function simulationOf(result: Without, poolsWithWait: ReadonlySet<string>): Simu
     targets,
     placements,
     unquiet,
-    unplaced: homeless.length === 0 ? homeless : homeless.sort().slice(0, MAX_SHOWN),
+    unplaced: unplaced.sort().slice(0, MAX_SHOWN),
     lostRoom: [...lostRoom].sort(),
     gaveUp,
   };

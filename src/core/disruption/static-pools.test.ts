@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { Pool } from "../../apis/hub/pool.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { atOnce } from "../../base/steps.ts";
 import {
@@ -21,8 +20,9 @@ import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import { type Command, decisionOf } from "./command.ts";
 import { protectedPods as kept, pendingEvictions } from "./competing-pods.ts";
+import { replacementBackOff } from "./consolidation.ts";
 import type { Proposal } from "./methods/method.ts";
-import { staticDrift, staticHoldOff } from "./methods/static-drift.ts";
+import { staticDrift } from "./methods/static-drift.ts";
 import { withRecord } from "./record.ts";
 import { countStatic, missing, surplus } from "./static-pools.ts";
 
@@ -186,11 +186,12 @@ describe("drift of static pools", () => {
     const both = [drifted("a"), drifted("b")];
     const input = roundOf(both, { backingOff: new Map([["nodepool/default", 90_000]]) });
     expect(atOnce(staticDrift.propose(input))).toEqual({ commands: [], remarks: [] });
-    expect(staticHoldOff(both[0]?.pool as Pool, input.holdOffs.backingOff)).toMatchObject({
+    const pools = both.map(({ pool }) => pool);
+    expect(replacementBackOff(pools, input.holdOffs)).toMatchObject({
       kind: "backingOff",
       untilMs: 90_000,
     });
-    expect(staticHoldOff(both[0]?.pool as Pool, roundOf(both).holdOffs.backingOff)).toBeUndefined();
+    expect(replacementBackOff(pools, roundOf(both).holdOffs)).toBeUndefined();
   });
 
   it("terminates one node first if limits.nodes leaves no room for a replacement", () => {

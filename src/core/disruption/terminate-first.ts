@@ -28,9 +28,6 @@ export interface TerminateFirst {
   readonly repair: boolean;
 }
 
-/** The value if both feature gates are off. */
-export const NEVER_FIRST: TerminateFirst = { drift: false, repair: false };
-
 /** Upstream's sentences for nodes that cannot be replaced now. */
 export const AT_LIMIT = "static NodePool is at its node limit and cannot stage a replacement";
 export const RESERVATIONS_FULL =

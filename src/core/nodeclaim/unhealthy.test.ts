@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 import { isTooMany } from "../repair/breaker.ts";
-import { ailment, BrokenCount } from "./unhealthy.ts";
+import { BrokenCount, unhealthyCondition } from "./unhealthy.ts";
 
 const POLICIES = [
   {
@@ -40,12 +40,17 @@ describe("BrokenCount", () => {
           const node = nodeThat(isBroken);
           if (isGone) count.remove(String(index));
           else
-            count.put(String(index), { poolId, isBroken: ailment(node, POLICIES) !== undefined });
+            count.put(String(index), {
+              poolId,
+              isBroken: unhealthyCondition(node, POLICIES) !== undefined,
+            });
           if (isGone) there.delete(index);
           else there.set(index, { poolId, node });
           for (const id of POOLS) {
             const own = [...there.values()].filter((one) => id === undefined || one.poolId === id);
-            const broken = own.filter((one) => ailment(one.node, POLICIES) !== undefined).length;
+            const broken = own.filter(
+              (one) => unhealthyCondition(one.node, POLICIES) !== undefined,
+            ).length;
             const wanted = isTooMany(broken, own.length);
             expect(count.tooMany(id)).toBe(wanted);
             seen.add(wanted);
@@ -69,20 +74,20 @@ describe("the condition that makes a node unhealthy", () => {
       { type: "Ready", status: "False", lastTransitionTime, reason } as const,
     ];
     const node: Node = { metadata: { name: "n" }, status: { conditions } };
-    const found = ailment(node, policies);
+    const found = unhealthyCondition(node, policies);
     return found && found.dueMs - found.sinceMs;
   }
 
   it("has the type and status of a repair policy", () => {
     expect(dueIn([policy("Ready", 5)])).toBe(5);
     expect(dueIn([policy("Disk", 5), policy("Network", 5)])).toBeUndefined();
-    expect(ailment({ metadata: { name: "n" } }, POLICIES)).toBeUndefined();
+    expect(unhealthyCondition({ metadata: { name: "n" } }, POLICIES)).toBeUndefined();
   });
 
   it("is the one that is due first, or that of the first policy", () => {
     const disk = policy("Disk", 3, { conditionStatus: "True" });
     expect(dueIn([policy("Ready", 5), disk, policy("Ready", 4)])).toBe(3);
-    const found = ailment(nodeThat(true), [policy("Ready", 0), policy("Ready", 0)]);
+    const found = unhealthyCondition(nodeThat(true), [policy("Ready", 0), policy("Ready", 0)]);
     expect(found).toEqual({
       conditionType: "Ready",
       conditionStatus: "False",

@@ -19,7 +19,7 @@ export interface UnhealthyCondition {
 }
 
 /** The condition because of which the node is repaired first. Undefined: the node is healthy. */
-export function ailment(
+export function unhealthyCondition(
   node: Node,
   policies: readonly RepairPolicy[],
 ): UnhealthyCondition | undefined {
@@ -39,7 +39,7 @@ export function ailment(
 }
 
 /** The facts about one node that {@link BrokenCount} counts. */
-interface Ward {
+interface CountedNode {
   /** The id of the node's pool. Undefined: the node has no pool. */
   readonly poolId: string | undefined;
   readonly isBroken: boolean;
@@ -55,22 +55,22 @@ interface Tally {
  * be checked at once when a network fails.
  */
 export class BrokenCount {
-  readonly #wards = new Map<string, Ward>();
+  readonly #nodes = new Map<string, CountedNode>();
   /** The counts by pool id. Undefined: the count of all nodes. */
   readonly #tallies = new Map<string | undefined, Tally>();
 
-  put(name: string, ward: Ward): void {
-    const before = this.#wards.get(name);
-    if (before?.poolId === ward.poolId && before?.isBroken === ward.isBroken) return;
+  put(name: string, node: CountedNode): void {
+    const before = this.#nodes.get(name);
+    if (before?.poolId === node.poolId && before?.isBroken === node.isBroken) return;
     this.remove(name);
-    this.#wards.set(name, ward);
-    this.#count(ward, 1);
+    this.#nodes.set(name, node);
+    this.#count(node, 1);
   }
 
   remove(name: string): void {
-    const before = this.#wards.get(name);
+    const before = this.#nodes.get(name);
     if (before === undefined) return;
-    this.#wards.delete(name);
+    this.#nodes.delete(name);
     this.#count(before, -1);
   }
 
@@ -80,7 +80,7 @@ export class BrokenCount {
     return isTooMany(broken, nodes);
   }
 
-  #count({ poolId, isBroken }: Ward, by: 1 | -1): void {
+  #count({ poolId, isBroken }: CountedNode, by: 1 | -1): void {
     for (const id of poolId === undefined ? [undefined] : [poolId, undefined]) {
       const tally = this.#tallies.get(id) ?? { nodes: 0, broken: 0 };
       tally.nodes += by;

@@ -77,11 +77,19 @@ describe("survey", () => {
   });
 
   it("blocks nodes of the cause and of a pool with too many unhealthy nodes, and names both", () => {
-    const [sick = nodes(0, true, {})[0] as NodeView, ...more] = nodes(3, true, { image: "ami-2" });
+    const [broken = nodes(0, true, {})[0] as NodeView, ...more] = nodes(3, true, {
+      image: "ami-2",
+    });
     const apart = nodes(1, true, { pool: "q" })[0] as NodeView;
-    const views = [sick, ...more, apart, ...nodes(7, false, {}), ...nodes(9, false, { pool: "q" })];
+    const views = [
+      broken,
+      ...more,
+      apart,
+      ...nodes(7, false, {}),
+      ...nodes(9, false, { pool: "q" }),
+    ];
     const found = atOnce(survey(views, POLICIES));
-    expect(stopsFor(sick, "p", found)).toEqual([
+    expect(stopsFor(broken, "p", found)).toEqual([
       'more than 20% of nodes in nodepool "p" are unhealthy',
       "3 of 3 nodes with image ami-2 are unhealthy and hardly any other: image ami-2 is the likely cause, and replacements would break as well; mend it, or take it out of the NodePool",
     ]);

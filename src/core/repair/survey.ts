@@ -10,8 +10,8 @@ import { compareText } from "../../base/text-order.ts";
 import { within } from "../../base/within.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { type Ailment, ailmentsOf } from "./ailments.ts";
 import { isTooMany } from "./breaker.ts";
+import { type BrokenCondition, brokenConditionsOf } from "./broken-conditions.ts";
 import { rebootEndMs } from "./reboots.ts";
 
 /** The fewest broken nodes from which a common cause is concluded. Fewer may share a trait by chance. */
@@ -44,13 +44,13 @@ export interface Survey {
   readonly causes: readonly CommonCause[];
 }
 
-/** All ailments of the node, including those that are not due yet. */
-export function ailmentsIn(
+/** All broken conditions of the node, including those that are not due yet. */
+export function brokenConditionsIn(
   { node, claim }: Pick<NodeView, "node" | "claim">,
   policies: readonly RepairPolicy[],
-): readonly Ailment[] {
+): readonly BrokenCondition[] {
   if (node === undefined || claim === undefined) return [];
-  return ailmentsOf(node, policies, rebootEndMs(claim));
+  return brokenConditionsOf(node, policies, rebootEndMs(claim));
 }
 
 /** Counts the broken nodes, including those whose repair is not due yet. */
@@ -63,7 +63,7 @@ export function* survey(
   const all: Tally = { nodes: 0, broken: 0 };
   yield* eachInSteps(nodes, (view) => {
     if (view.node === undefined || view.poolId === undefined) return;
-    const isBroken = ailmentsIn(view, policies).length > 0;
+    const isBroken = brokenConditionsIn(view, policies).length > 0;
     const tallies: Tally[] = [all, tallyOf(pools, view.poolId, { nodes: 0, broken: 0 })];
     for (const { kind, value } of traitsOf(view))
       tallies.push(tallyOf(groups, `${kind}/${value}`, { kind, value, nodes: 0, broken: 0 }));

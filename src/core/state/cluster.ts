@@ -76,7 +76,7 @@ export interface ClusterState {
     | "assign"
     | "giveUp"
     | "gone"
-    | "takersOf"
+    | "unplannedPodsOn"
     | "awaitedAt"
     | "hostsBufferPods"
     | "fillLast"

@@ -22,9 +22,9 @@ import { isLeaving, type NodeView, nodeView } from "./node-view.ts";
 import { Placements } from "./placements.ts";
 import { PodAdmission } from "./pod-admission.ts";
 import { PoolUsage } from "./pool-usage.ts";
+import { becomesConsolidatable, isResized, mayTakeOtherPods } from "./relevant-changes.ts";
 import { Successors } from "./successors.ts";
 import { ViewList } from "./view-list.ts";
-import { comesToRest, isOtherSize, takesOthers } from "./worth-a-look.ts";
 
 /** An empty state; `controllers/state` fills it. */
 export function createClusterState(): ClusterState {
@@ -75,7 +75,7 @@ class Cluster implements ClusterState {
     const known = this.#claims.get(key);
     if (isStale(stored, known)) return;
     const claim = this.plans.applyTo(stored);
-    if (known === undefined || comesToRest(known, claim)) this.#revision++;
+    if (known === undefined || becomesConsolidatable(known, claim)) this.#revision++;
     if (known !== undefined) this.#forgetClaim(key, known);
     this.#claims.set(key, claim);
     const providerId = claim.status?.providerID;
@@ -122,7 +122,7 @@ class Cluster implements ClusterState {
     // A Node was created again under the same name. So facts about the old Node are dropped.
     if (this.#nodes.get(name)?.metadata.uid !== node.metadata.uid) this.deleteNode(name);
     const known = this.#nodes.get(name);
-    if (known === undefined || takesOthers(known, node)) this.#revision++;
+    if (known === undefined || mayTakeOtherPods(known, node)) this.#revision++;
     if (known !== undefined) this.#forgetNode(known);
     this.#nodes.set(name, node);
     const providerId = node.spec?.providerID;
@@ -171,7 +171,7 @@ class Cluster implements ClusterState {
     const known = this.#bound.get(key);
     if (isStale(pod, known)) return;
     this.#podsByNode.set(nodeName, pods);
-    if (bound !== nodeName || known === undefined || isOtherSize(known, pod)) this.#revision++;
+    if (bound !== nodeName || known === undefined || isResized(known, pod)) this.#revision++;
     if (bound !== nodeName) this.placements.bound(pod, () => this.#namesOf(nodeName));
     this.#bound.set(key, pod);
     pods.set(key, pod);

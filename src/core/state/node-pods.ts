@@ -6,6 +6,7 @@ import { isActive, isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import type { Resources } from "../../apis/resources.ts";
+import { firstNotBelow } from "../../base/sorted.ts";
 
 /** The sums of the requests of all pods on a node, and of its DaemonSet pods. */
 export interface PodSums {
@@ -131,13 +132,7 @@ export class NodePods {
 
   /** The index of the key, or the index at which it would be inserted. */
   #placeOf(key: string): number {
-    let [low, high] = [0, this.#keys.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#keys[middle] as string) < key) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstNotBelow(this.#keys.length, (at) => (this.#keys[at] as string) < key);
   }
 }
 

@@ -24,7 +24,7 @@ import { ViewNotes } from "./view-notes.ts";
  * upstream: pkg/controllers/state/statenode.go
  */
 export interface NodeView {
-  /** The name of the Node, or of the claim if there is no Node. Unique in a snapshot. */
+  /** The name of the Node, or of the claim if there is no Node. In rare cases two views have the same name. */
   readonly name: string;
   readonly providerId: string | undefined;
   readonly node: Node | undefined;

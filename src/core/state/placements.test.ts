@@ -118,9 +118,9 @@ describe("pods bound to a node on which they have no seat", () => {
     placements.bound(pod({ name: "daemon", owner: daemon }), () => ["a"]);
     for (const name of ["t1", "t2", "t3", "t4"])
       placements.bound(pod({ name }), () => ["node-a", "a"]);
-    expect(placements.takersOf("a")).toEqual(["default/t1", "default/t2", "default/t3"]);
+    expect(placements.unplannedPodsOn("a")).toEqual(["default/t1", "default/t2", "default/t3"]);
     placements.bound(planned, () => ["a"]);
-    expect(placements.takersOf("a")).toEqual([]);
+    expect(placements.unplannedPodsOn("a")).toEqual([]);
   });
 
   it("are reported if their own seat is on another node", () => {
@@ -129,7 +129,7 @@ describe("pods bound to a node on which they have no seat", () => {
     placements.plan("b", [pod({ name: "other" })], NOW);
     placements.bound(pod({ name: "one" }), () => ["a"]);
     placements.bound(pod({ name: "other" }), () => ["a"]);
-    expect(placements.takersOf("a")).toEqual(["default/other"]);
+    expect(placements.unplannedPodsOn("a")).toEqual(["default/other"]);
     expect(placements.targetOf(pod({ name: "other" }))).toBeUndefined();
   });
 
@@ -147,7 +147,7 @@ describe("pods bound to a node on which they have no seat", () => {
       "c",
     ]);
     expect(placements.isFilledLast("b")).toBe(true);
-    expect(placements.takersOf("a")).toEqual([]);
+    expect(placements.unplannedPodsOn("a")).toEqual([]);
     placements.bound(one, () => ["b"]);
     expect(placements.assign([one], NOW).size).toBe(0);
   });

@@ -28,18 +28,18 @@ const PROMPT_KINDS: ReadonlySet<string> = new Set([
   "StatefulSet",
 ]);
 /** How long a node is kept for pods that still run elsewhere. Their eviction may be blocked. */
-const MOST_AWAITED_MS = 60 * 60_000;
+export const MOST_AWAITED_MS = 60 * 60_000;
 /** Number of views that are read in one step. */
 const VIEWS_PER_STEP = 1_024;
 /** For each node: the most names of pods without a seat that are stored. */
-const MOST_TAKERS = 3;
+const MOST_UNPLANNED = 3;
 
 interface Seat {
   readonly target: string;
   /** The pod that has the seat. Absent: the seat is vacant. */
   podUid?: string;
   /** The UID by which a successor of the pod is recognized, see `plannedAs`. */
-  readonly heirs: string;
+  readonly workload: string;
   /** The requests of the pod. Only pods with equal requests exchange their seats. Absent: not known after a restart. */
   readonly requests?: Resources;
   /** Whether the pod ran on another node when it was planned. If so, a successor will be created for it. */
@@ -63,13 +63,13 @@ export class Placements {
   /** Pods whose planned nodes refused them. */
   readonly refusals = new RefusedNodes();
   readonly #byPod = new Map<string, Seat>();
-  /** The vacant seats by {@link Seat.heirs}. */
+  /** The vacant seats by {@link Seat.workload}. */
   readonly #vacant = new Map<string, Set<Seat>>();
   readonly #byTarget = new Map<string, Set<Seat>>();
   /** Nodes that should be filled only after other nodes. */
   readonly #fillLast = new Set<string>();
   /** Keys of pods that were bound to a node without having a seat there. */
-  readonly #takers = new Map<string, string[]>();
+  readonly #unplannedPods = new Map<string, string[]>();
   /** UIDs of pods whose binding ended a seat while the claim of their Node was not known. */
   readonly #seated = new Set<string>();
 
@@ -77,17 +77,17 @@ export class Placements {
   plan(target: string, pods: readonly Pod[], nowMs: number): void {
     for (const pod of pods) {
       const { uid } = pod.metadata;
-      const heirs = plannedAs(pod);
-      if (uid === undefined || heirs === undefined) continue;
+      const workload = plannedAs(pod);
+      if (uid === undefined || workload === undefined) continue;
       const known = this.#byPod.get(uid);
       if (known?.target === target) continue;
       if (known !== undefined) this.#end(known);
-      const inherited = this.#vacantAt(heirs, [target]);
+      const inherited = this.#vacantAt(workload, [target]);
       if (inherited !== undefined) this.#end(inherited);
       const moves = inherited?.moves ?? Boolean(pod.spec.nodeName);
       const returnMs = returnMsOf(pod);
       const requests = podRequests(pod);
-      this.#add({ target, podUid: uid, heirs, requests, moves, returnMs, plannedMs: nowMs });
+      this.#add({ target, podUid: uid, workload, requests, moves, returnMs, plannedMs: nowMs });
     }
   }
 
@@ -147,15 +147,15 @@ export class Placements {
     if (this.#byTarget.size === 0) return;
     const names = namesOf();
     const own = this.#byPod.get(pod.metadata.uid ?? "");
-    const heirs = plannedAs(pod) ?? "";
-    const vacant = own ?? this.#vacantAt(heirs, names);
+    const workload = plannedAs(pod) ?? "";
+    const vacant = own ?? this.#vacantAt(workload, names);
     // A successor that is bound elsewhere needs no seat any more.
-    const seat = vacant ?? this.#vacant.get(heirs)?.values().next().value;
+    const seat = vacant ?? this.#vacant.get(workload)?.values().next().value;
     const isElsewhere = seat === undefined || !names.includes(seat.target);
-    const taken = isElsewhere ? this.#openAt(names, heirs) : undefined;
+    const taken = isElsewhere ? this.#openAt(names, workload) : undefined;
     const isAlike = taken !== undefined && deepEqual(taken.requests, podRequests(pod));
     if (seat !== undefined && isAlike && taken !== undefined) this.#move(taken, seat.target);
-    else if (isElsewhere) this.#noteTaker(pod, names);
+    else if (isElsewhere) this.#noteUnplannedPod(pod, names);
     if (seat === undefined) return;
     if (names.length === 1) this.#seated.add(pod.metadata.uid ?? "");
     this.#end(seat);
@@ -199,8 +199,8 @@ export class Placements {
   }
 
   /** Keys of the first pods that were bound to the node without a seat, while other pods had open seats there. */
-  takersOf(target: string): readonly string[] {
-    return this.#takers.get(target) ?? [];
+  unplannedPodsOn(target: string): readonly string[] {
+    return this.#unplannedPods.get(target) ?? [];
   }
 
   /** The moved pods that have open seats on the node. Undefined: none, or the node was kept for long enough. */
@@ -237,11 +237,11 @@ export class Placements {
       const sinceMs = usableMs ?? nowMs;
       if (nowMs - sinceMs > RETURN_MS) return;
       const there = countPlanned(pods);
-      for (const [heirs, count] of planned)
-        for (let missing = count - (there.get(heirs) ?? 0); missing > 0; missing--)
+      for (const [workload, count] of planned)
+        for (let missing = count - (there.get(workload) ?? 0); missing > 0; missing--)
           this.#addVacant({
             target: claim.metadata.name,
-            heirs,
+            workload,
             moves: true,
             returnMs: RETURN_MS,
             plannedMs: sinceMs,
@@ -258,16 +258,16 @@ export class Placements {
 
   #addVacant(seat: Seat): void {
     this.#add(seat);
-    const seats = this.#vacant.get(seat.heirs) ?? new Set();
-    this.#vacant.set(seat.heirs, seats.add(seat));
+    const seats = this.#vacant.get(seat.workload) ?? new Set();
+    this.#vacant.set(seat.workload, seats.add(seat));
   }
 
   #end(seat: Seat): void {
     if (seat.podUid !== undefined) this.#byPod.delete(seat.podUid);
-    deleteFrom(this.#vacant, seat.heirs, seat);
+    deleteFrom(this.#vacant, seat.workload, seat);
     deleteFrom(this.#byTarget, seat.target, seat);
     if (this.#byTarget.has(seat.target)) return;
-    this.#takers.delete(seat.target);
+    this.#unplannedPods.delete(seat.target);
     this.#fillLast.delete(seat.target);
   }
 
@@ -279,14 +279,15 @@ export class Placements {
   }
 
   /** A seat for pods of this owner on the node with these names. */
-  #openAt(names: readonly string[], heirs: string): Seat | undefined {
+  #openAt(names: readonly string[], workload: string): Seat | undefined {
     for (const name of names)
-      for (const seat of this.#byTarget.get(name) ?? []) if (seat.heirs === heirs) return seat;
+      for (const seat of this.#byTarget.get(name) ?? [])
+        if (seat.workload === workload) return seat;
     return undefined;
   }
 
-  #vacantAt(heirs: string, targets: readonly string[]): Seat | undefined {
-    for (const seat of this.#vacant.get(heirs) ?? [])
+  #vacantAt(workload: string, targets: readonly string[]): Seat | undefined {
+    for (const seat of this.#vacant.get(workload) ?? [])
       if (targets.includes(seat.target)) return seat;
     return undefined;
   }
@@ -296,21 +297,22 @@ export class Placements {
    * that each seat is returned once.
    */
   #nextVacant(pod: Pod, taken: Map<string, Iterator<Seat>>): Seat | undefined {
-    const heirs = plannedAs(pod) ?? "";
-    const seats = this.#vacant.get(heirs);
+    const workload = plannedAs(pod) ?? "";
+    const seats = this.#vacant.get(workload);
     // A pod that runs on a node is not the successor of another pod.
     if (seats === undefined || pod.spec.nodeName) return undefined;
-    const rest = within(taken, heirs, () => seats.values());
+    const rest = within(taken, workload, () => seats.values());
     const next = rest.next();
     return next.done === true ? undefined : next.value;
   }
 
-  #noteTaker(pod: Pod, names: readonly string[]): void {
+  #noteUnplannedPod(pod: Pod, names: readonly string[]): void {
     if (isOwnedByDaemonSet(pod) || isOwnedByNode(pod)) return;
     for (const name of names) {
       if (!this.#byTarget.has(name)) continue;
-      const takers = this.#takers.get(name) ?? [];
-      if (takers.length < MOST_TAKERS) this.#takers.set(name, [...takers, keyOf(pod)]);
+      const unplanned = this.#unplannedPods.get(name) ?? [];
+      if (unplanned.length < MOST_UNPLANNED)
+        this.#unplannedPods.set(name, [...unplanned, keyOf(pod)]);
     }
   }
 

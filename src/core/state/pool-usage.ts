@@ -4,7 +4,7 @@
  * changes, not to the size of the cluster.
  */
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
-import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
+import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import type { NodeView } from "./node-view.ts";
@@ -106,4 +106,11 @@ class PoolSum {
     this.#amounts ??= { ...this.#sums };
     return this.#amounts;
   }
+}
+
+/** The usage of a pool in a list of views, without a {@link PoolUsage}. Nodes without a claim do not count. */
+export function usageOf(nodes: readonly NodeView[], poolId: string): Resources {
+  return nodes
+    .filter((node) => node.poolId === poolId && !node.deleting)
+    .reduce((sum, { capacity }) => addResources(sum, capacity), NO_RESOURCES);
 }

@@ -2,6 +2,7 @@
  * The views of all nodes, sorted by name, as snapshots. A snapshot copies the last one and replaces the changed views,
  * so it costs little more than its changes. If there are many changes, they can be processed in advance, in steps.
  */
+import { firstNotBelow } from "../../base/sorted.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "./node-view.ts";
 
@@ -103,7 +104,10 @@ export class ViewList {
   #withReplaced(replaced: ReadonlyMap<NodeView, NodeView>): readonly NodeView[] {
     const views = this.#views.slice();
     for (const [before, now] of replaced) {
-      let at = this.#firstNotBelow(before.name);
+      let at = firstNotBelow(
+        views.length,
+        (index) => (views[index] as NodeView).name < before.name,
+      );
       while (views[at] !== before) at++;
       views[at] = now;
     }
@@ -128,16 +132,5 @@ export class ViewList {
     }
     for (; next < rest.length; next++) views.push(rest[next] as NodeView);
     return views;
-  }
-
-  /** The first index whose name is not below this one, by binary search. */
-  #firstNotBelow(name: string): number {
-    let [low, high] = [0, this.#views.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#views[middle] as NodeView).name < name) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 }

@@ -2,6 +2,7 @@
  * The sorted keys of a mirror, of which there may be a million. Only keys that changed since the last call are sorted.
  * The first sort can run in steps before the first call.
  */
+import { firstNotBelow } from "../../base/sorted.ts";
 import { mergeInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 
 /** Number of new keys that are sorted in one step. */
@@ -76,11 +77,6 @@ function ascending(a: string, b: string): number {
 
 /** The index of a key among sorted keys. It is -1 if the key is missing. */
 export function placeOf(sorted: readonly string[], key: string): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] as string) < key) low = middle + 1;
-    else high = middle;
-  }
-  return sorted[low] === key ? low : -1;
+  const at = firstNotBelow(sorted.length, (index) => (sorted[index] as string) < key);
+  return sorted[at] === key ? at : -1;
 }

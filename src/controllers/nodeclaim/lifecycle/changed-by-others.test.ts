@@ -144,7 +144,7 @@ it("launches nothing while a webhook removes the NodePool label, or one that its
   expect((await withLabelsOnly({ ...pools, team: "b" }, asking)).creates).toBe(0);
 });
 
-it("launches nothing while a label that the pool requires is removed, because the node would drift at once", async () => {
+it("launches nothing while a label that the pool requires is missing, or the node would drift", async () => {
   const requirements = [{ key: "team", operator: "In", values: ["a", "b"] }];
   const pool = nodePool({ template: { requirements } as never });
   const pools = { "karpenter.sh/nodepool": "default" };

@@ -224,7 +224,7 @@ function valuesWithin(wanted: Requirement, { types }: Template["table"]): readon
 /**
  * The comparison of a pod with new nodes of one pool, for one required term of the pod and one place of its volumes.
  */
-export interface Sight {
+export interface PodAndPool {
   readonly pod: Pod;
   /** One of the pod's required terms. */
   readonly wanted: Requirements;
@@ -239,8 +239,8 @@ export interface Sight {
  * For each instance type of the pool: what it lacks for the pod. The closest type comes first. Empty: the pod fits on
  * some type.
  */
-export function typeMisses(sight: Sight): TypeMiss[] {
-  const { pod, wanted, volumes, attached, template, space } = sight;
+export function typeMisses(both: PodAndPool): TypeMiss[] {
+  const { pod, wanted, volumes, attached, template, space } = both;
   const { table } = template;
   const requirements = space.get(template.set).and(wanted).and(volumes);
   const attaching = template.slots.holding(attached);
@@ -251,7 +251,7 @@ export function typeMisses(sight: Sight): TypeMiss[] {
   for (const row of bitIndices(rowsUnder(table, allBits(table.size), requirements))) {
     const refusals = typeRefusals(table, row, typeNeeds);
     if (refusals.length === 0) return [];
-    const explanations = refusals.map((refusal) => explained(refusal, sight, lowered));
+    const explanations = refusals.map((refusal) => explained(refusal, both, lowered));
     const isStuck = explanations.some(({ edits }) => edits === undefined);
     const { name, offerings } = table.types[row] as TypeRow;
     misses.push({
@@ -274,16 +274,16 @@ interface TypeRefusalText {
 
 function explained(
   refusal: TypeRefusal,
-  sight: Sight,
+  both: PodAndPool,
   lowered: Map<string, Pick<TypeRefusalText, "edits">>,
 ): TypeRefusalText {
   switch (refusal.stage) {
     case "requirements":
-      return blamed(refusal.key, refusal.values, sight);
+      return blamed(refusal.key, refusal.values, both);
     case "offerings":
-      return blamed(refusal.key, [refusal.value], sight);
+      return blamed(refusal.key, [refusal.value], both);
     case "noOffering": {
-      const where = sight.volumes.size > 0 ? " where its volumes are" : "";
+      const where = both.volumes.size > 0 ? " where its volumes are" : "";
       return { text: `nobody has any to sell${where}`, edits: undefined };
     }
     case "resources": {
@@ -292,7 +292,7 @@ function explained(
       const text = `${resource}: ${needs} asked for, ${has} there`;
       return {
         text,
-        ...within(lowered, `${resource} ${left}`, () => loweredTo(sight.pod, resource, left)),
+        ...within(lowered, `${resource} ${left}`, () => loweredTo(both.pod, resource, left)),
       };
     }
     case "attachSlots":
@@ -313,7 +313,7 @@ function loweredTo(pod: Pod, resource: string, most: number): Pick<TypeRefusalTe
 function blamed(
   key: string,
   values: readonly string[],
-  { wanted, volumes, template, space }: Sight,
+  { wanted, volumes, template, space }: PodAndPool,
 ): TypeRefusalText {
   const isFree = (all: Requirements) => (one: string) => !all.has(key) || allows(all.get(key), one);
   const there = values.filter(isFree(volumes));

@@ -20,13 +20,13 @@ import { solve } from "../../provisioning/solve.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import {
-  type Anywhere,
+  type FixCandidate,
+  type ForAnyNode,
+  type ForNewNode,
   idOf,
   isCheaper,
   type Ranked,
   ranked,
-  type State,
-  type Towards,
 } from "./candidates.ts";
 import { type Edit, editedPod, editText } from "./edits.ts";
 import { KnownFixes } from "./known-fixes.ts";
@@ -37,7 +37,7 @@ import {
   domainWays,
   labelObstacles,
   type Obstacle,
-  type Sight,
+  type PodAndPool,
   smallerWays,
   type TypeMiss,
   taintObstacles,
@@ -91,7 +91,7 @@ const PLANNED_PODS = 200_000;
 /** The most edits of a fix. A fix with more edits would be a new design of the workload. */
 const MOST_EDITS = 4;
 /** The maximum cost of one obstacle when closest nodes are compared. Higher costs count as this cost. */
-const MOST_DISLIKED = 1_000;
+const MOST_COST = 1_000;
 const NO_WAY: Obstacle = { texts: [], ways: [] };
 /** The most required terms of a pod, and the most places of its volumes, that are tried. */
 const TRIED_TERMS = 4;
@@ -119,8 +119,8 @@ export function remedies(
     const own = search.fix;
     if (own?.edits.every(({ on }) => on === "pool") !== true) return;
     for (const other of searches) {
-      const lent = shared.get(other);
-      const isLess = lent === undefined || costOf(own.edits) < costOf(lent.edits);
+      const known = shared.get(other);
+      const isLess = known === undefined || costOf(own.edits) < costOf(known.edits);
       if (isLess && other.isPlacedBy(search)) shared.set(other, own);
     }
   };
@@ -181,11 +181,11 @@ class Search {
   readonly #templates: Templates;
   /** Keys of the pods without a place in the last plan. */
   #left: ReadonlySet<string> | undefined;
-  readonly #misses = new WeakMap<Towards, readonly TypeMiss[]>();
+  readonly #misses = new WeakMap<ForNewNode, readonly TypeMiss[]>();
   #nearest: (NearMiss & { readonly cost: number }) | undefined;
   /** The fix that was found. It may have more edits than needed. */
   #found: readonly Edit[] | undefined;
-  #asIs: readonly Towards[] | undefined;
+  #asIs: readonly ForNewNode[] | undefined;
   #open: Heap<Ranked> | undefined;
   readonly #seen = new Set<string>();
   #looks = 0;
@@ -233,15 +233,15 @@ class Search {
     while (!this.#isLooked && !this.#plans.areUsedUp) {
       this.#open ??= this.#opened(this.#asIs);
       const cheapest = this.#looks++ < LOOKS_PER_CLASS ? this.#open.pop() : undefined;
-      if (cheapest !== undefined) this.#found = this.#lookFrom(cheapest.state, this.#open);
+      if (cheapest !== undefined) this.#found = this.#examine(cheapest.state, this.#open);
       this.#isLooked = cheapest === undefined || this.#found !== undefined;
     }
     this.#isTried = this.#isLooked || !this.#plans.areAllMade;
   }
 
-  #opened(asIs: readonly Towards[]): Heap<Ranked> {
+  #opened(asIs: readonly ForNewNode[]): Heap<Ranked> {
     const anywhere = podWays(this.#one.pod, this.#input.nodes).map(
-      (edits): Anywhere => ({ edits }),
+      (edits): ForAnyNode => ({ edits }),
     );
     const open = new Heap<Ranked>(isCheaper);
     for (const state of [...asIs, ...anywhere]) open.push(ranked(state, idOf(state)));
@@ -252,11 +252,11 @@ class Search {
    * Examines one candidate. Returns its edits if they are enough. Undefined: they are not; candidates with more edits
    * were added to `open`.
    */
-  #lookFrom(state: State, open: Heap<Ranked>): readonly Edit[] | undefined {
-    const standing = this.#standing(state)[0];
-    const like = standing === undefined ? this.#likeOthers(state) : undefined;
+  #examine(state: FixCandidate, open: Heap<Ranked>): readonly Edit[] | undefined {
+    const remaining = this.#remaining(state)[0];
+    const like = remaining === undefined ? this.#likeOthers(state) : undefined;
     if (like !== undefined) return like;
-    const first = standing ?? this.#planned(state);
+    const first = remaining ?? this.#planned(state);
     if (first === undefined) return this.#fitted(state.edits);
     for (const [at, way] of first.ways.entries()) {
       const edits = [...state.edits, ...way];
@@ -272,14 +272,14 @@ class Search {
   /**
    * One candidate without edits for each pool, required term and place of volumes. The closest node is one of these.
    */
-  #statesAsIs(): Towards[] {
+  #statesAsIs(): ForNewNode[] {
     const terms = requiredAlternatives(this.#one.pod.spec).slice(0, TRIED_TERMS);
     const states = this.#input.pools.flatMap(({ pool: { id: poolId } }) =>
       terms.flatMap((_, term) =>
-        this.#places.map((_, place): Towards => ({ poolId, term, place, edits: [] })),
+        this.#places.map((_, place): ForNewNode => ({ poolId, term, place, edits: [] })),
       ),
     );
-    for (const state of states) this.#look(state, this.#standing(state));
+    for (const state of states) this.#noteNearest(state, this.#remaining(state));
     return states;
   }
 
@@ -301,11 +301,11 @@ class Search {
     return edits && { edits, pods: this.#siblings, text: this.#text(edits) };
   }
 
-  /** Pairs of a pod's key and its remedy. `lent`: a fix of another kind that also places these pods. */
-  remedies(lent: Fix | undefined): [string, Remedy][] {
+  /** Pairs of a pod's key and its remedy. `shared`: a fix of another kind that also places these pods. */
+  remedies(shared: Fix | undefined): [string, Remedy][] {
     const own = this.fix;
-    const isLess = own === undefined || (lent && costOf(lent.edits) < costOf(own.edits));
-    const fix = isLess ? lent : own;
+    const isLess = own === undefined || (shared && costOf(shared.edits) < costOf(own.edits));
+    const fix = isLess ? shared : own;
     const { cost: _, ...nearest } = this.#nearest ?? { cost: 0 };
     const remedy = {
       ...("poolId" in nearest ? { nearest } : {}),
@@ -317,15 +317,15 @@ class Search {
   /**
    * The edits with the amounts of a fix that another kind needed. Undefined: no such fix is known, or it is not enough.
    */
-  #likeOthers({ edits }: State): readonly Edit[] | undefined {
+  #likeOthers({ edits }: FixCandidate): readonly Edit[] | undefined {
     const less = this.#knownFixes.like(edits);
     return less !== undefined && this.#isEnough(less) ? less : undefined;
   }
 
   /** The obstacles that remain after the edits, as far as they are known without a plan. */
-  #standing(state: State): Obstacle[] {
+  #remaining(state: FixCandidate): Obstacle[] {
     if (state.poolId === undefined) return [];
-    const { pod, wanted, volumes, template, space } = this.#seenFrom(state);
+    const { pod, wanted, volumes, template, space } = this.#comparison(state);
     const taints = taintObstacles(pod, template.taints);
     const others = [
       ...labelObstacles(wanted, template, space),
@@ -337,7 +337,7 @@ class Search {
   }
 
   /** Plans with the edits. Returns the pods of this kind that have no place. */
-  #out(edits: readonly Edit[]): UnschedulablePod[] {
+  #withoutPlace(edits: readonly Edit[]): UnschedulablePod[] {
     const { unschedulable } = this.#plans.of(this.#siblings, edits);
     const out = unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
     if (out.length === 0) this.#left = new Set(unschedulable.map(({ pod }) => keyOf(pod)));
@@ -345,12 +345,12 @@ class Search {
   }
 
   #isEnough(edits: readonly Edit[]): boolean {
-    return this.#out(edits).length === 0;
+    return this.#withoutPlace(edits).length === 0;
   }
 
   /** Plans with the edits. Returns the obstacle that the plan shows. Undefined: all pods of this kind have a place. */
-  #planned(state: State): Obstacle | undefined {
-    const [one] = this.#out(state.edits);
+  #planned(state: FixCandidate): Obstacle | undefined {
+    const [one] = this.#withoutPlace(state.edits);
     if (one === undefined) return undefined;
     if (state.poolId === undefined) return NO_WAY;
     const { poolId } = state;
@@ -359,7 +359,7 @@ class Search {
     const fell = new Set<string>([...reasons, ...(rejection?.otherwise ?? [])]);
     const texts = [rejection?.why ?? rejection?.message ?? one.message];
     const ways: (readonly Edit[])[] = [];
-    const { template, pod } = this.#seenFrom(state);
+    const { template, pod } = this.#comparison(state);
     const { pool } = template;
     if (fell.has("limits")) {
       const { newClaims } = this.#plans.of(this.#siblings, state.edits, poolId);
@@ -399,7 +399,7 @@ class Search {
     return fitted.find((less) => this.#isEnough(less)) ?? edits;
   }
 
-  #look(state: Towards, obstacles: readonly Obstacle[]): void {
+  #noteNearest(state: ForNewNode, obstacles: readonly Obstacle[]): void {
     const { poolId } = state;
     const [miss] = this.#missesOf(state);
     const pooled = obstacles.flatMap(({ texts }) => texts);
@@ -407,7 +407,9 @@ class Search {
     const own = this.#one.pools.find((pool) => pool.poolId === poolId);
     const missing = pooled.length > 0 ? pooled : [own?.why ?? own?.message ?? this.#one.message];
     const cost =
-      obstacles.length === 0 ? 0 : pooled.length + (typed ? miss.shortage : 0) + dislike(obstacles);
+      obstacles.length === 0
+        ? 0
+        : pooled.length + (typed ? miss.shortage : 0) + removalCost(obstacles);
     if (this.#nearest !== undefined && this.#nearest.cost <= cost) return;
     this.#nearest = {
       poolId,
@@ -418,11 +420,11 @@ class Search {
   }
 
   /** What each instance type lacks. Cached, because a candidate is examined several times. */
-  #missesOf(state: Towards): readonly TypeMiss[] {
-    return within(this.#misses, state, () => typeMisses(this.#seenFrom(state)));
+  #missesOf(state: ForNewNode): readonly TypeMiss[] {
+    return within(this.#misses, state, () => typeMisses(this.#comparison(state)));
   }
 
-  #seenFrom({ poolId, term, place, edits }: Towards): Sight {
+  #comparison({ poolId, term, place, edits }: ForNewNode): PodAndPool {
     const written = this.#one.pod;
     const pod = edits.filter((edit) => edit.on === "pod").reduce(editedPod, written);
     const terms = requiredAlternatives(pod.spec);
@@ -455,9 +457,9 @@ class Search {
 }
 
 /** The cost of removing the obstacles, below 1. Among equally close nodes, the one with the lowest cost is chosen. */
-function dislike(obstacles: readonly Obstacle[]): number {
-  const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_DISLIKED));
-  return least.reduce((sum, one) => sum + one, 0) / (MOST_DISLIKED * 100);
+function removalCost(obstacles: readonly Obstacle[]): number {
+  const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_COST));
+  return least.reduce((sum, one) => sum + one, 0) / (MOST_COST * 100);
 }
 
 function ownerOf(pod: Pod): string | undefined {

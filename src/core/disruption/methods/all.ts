@@ -3,9 +3,8 @@
  * karpenter-ts only. Repack is last; methods before it skip the pools on which repack saves much more.
  * upstream: pkg/controllers/disruption/controller.go
  */
-import { drift } from "./drift.ts";
+import { drift, expiration } from "./drift-and-expiration.ts";
 import { emptiness } from "./emptiness.ts";
-import { expiration } from "./expiration.ts";
 import type { Method } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
 import { repack } from "./repack.ts";

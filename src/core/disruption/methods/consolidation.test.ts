@@ -295,7 +295,7 @@ describe("single-node consolidation", () => {
         const one = roundOf(older, { turns });
         const simulator = { ...one.facts.simulator, openTo: () => apart };
         const proposal = atOnce(single.propose(withFacts(one, { simulator })));
-        turns.note(rule(single, proposal, []), NOW + round);
+        turns.note(rule(single, proposal, { pending: [] }), NOW + round);
         return proposal.commands.map(({ candidates: [first] }) => first?.pool.name);
       });
       expect(order).toEqual([["a"], ["b", "c", "a"], ["a"], ["b", "c", "a"]]);
@@ -306,7 +306,7 @@ describe("single-node consolidation", () => {
       const order: string[][] = [];
       for (let round = 0; round < 4; round++) {
         const proposal = ask(apart, { allowedInAll: 2, turns });
-        turns.note(rule(single, proposal, []), NOW + round);
+        turns.note(rule(single, proposal, { pending: [] }), NOW + round);
         order.push(proposal.names.map(([name = ""]) => name));
       }
       expect(order).toEqual([

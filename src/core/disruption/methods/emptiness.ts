@@ -26,11 +26,11 @@ export const emptiness: Method = {
   disruptionClass: "graceful",
   simulates: false,
   needsValidation: false,
-  isEligible: (candidate, nowMs) => wayOf(candidate, nowMs) !== undefined,
+  isEligible: (candidate, nowMs) => removalNow(candidate, nowMs) !== undefined,
   *propose(round) {
     const empty = yield* filterInSteps(
       round.facts.candidates,
-      (one) => wayOf(one, round.nowMs) !== undefined,
+      (one) => removalNow(one, round.nowMs) !== undefined,
     );
     const kept = empty.filter(({ keepsRoom }) => keepsRoom);
     const remarks = kept.map((candidate) => ({
@@ -44,31 +44,31 @@ export const emptiness: Method = {
 };
 
 /** How empty nodes are removed: the name of the method in messages, and the wait before validation. */
-interface Way {
+interface RemovalKind {
   readonly via: "emptiness" | "consolidation";
   readonly validateAfterMs: number;
 }
 
 /** How the node is removed if it is empty. Undefined: it is not removed now. */
-function wayOf(candidate: Candidate, nowMs: number): Way | undefined {
+function removalNow(candidate: Candidate, nowMs: number): RemovalKind | undefined {
   const { pool, claim, generation, reschedulablePods } = candidate;
   const { policy, consolidateAfter } = pool.disruption;
   if (reschedulablePods.length > 0 || pool.replicas !== undefined) return undefined;
   if (policy === "none" || consolidateAfter === "Never") return undefined;
   if (generation === "v1") {
-    return isQuiet(candidate, nowMs) ? wayOfEmpty(candidate) : undefined;
+    return isQuiet(candidate, nowMs) ? emptyRemoval(candidate) : undefined;
   }
   if (policy !== "WhenEmpty") {
-    return candidate.doNotConsolidate ? undefined : wayOfEmpty(candidate);
+    return candidate.doNotConsolidate ? undefined : emptyRemoval(candidate);
   }
   const empty = condition(claim, "Empty");
   const sinceMs = fromRfc3339(empty?.lastTransitionTime);
   if (empty?.status !== "True" || sinceMs === undefined) return undefined;
   if (nowMs - sinceMs < consolidateAfter) return undefined;
-  return wayOfEmpty(candidate);
+  return emptyRemoval(candidate);
 }
 
-function wayOfEmpty({ generation, pool }: Pick<Candidate, "generation" | "pool">): Way {
+function emptyRemoval({ generation, pool }: Pick<Candidate, "generation" | "pool">): RemovalKind {
   if (generation === "v1") return { via: "emptiness", validateAfterMs: VALIDATION_MS };
   return pool.disruption.policy === "WhenEmpty"
     ? { via: "emptiness", validateAfterMs: 0 }
@@ -77,7 +77,7 @@ function wayOfEmpty({ generation, pool }: Pick<Candidate, "generation" | "pool">
 
 /** The command that would remove this empty node alone, whatever blocks it now. */
 export function emptyCommand(candidate: Candidate): Command {
-  return removal([candidate], { ...EMPTY, ...wayOfEmpty(candidate) });
+  return removal([candidate], { ...EMPTY, ...emptyRemoval(candidate) });
 }
 
 /**
@@ -86,16 +86,19 @@ export function emptyCommand(candidate: Candidate): Command {
  */
 function commandsFor(candidates: readonly Candidate[], round: Round): readonly Command[] {
   const budgets = budgetCounter(round.budgets.allowances);
-  const groups = new Map<string, { way: Way; candidates: Candidate[] }>();
+  const groups = new Map<string, { kind: RemovalKind; candidates: Candidate[] }>();
   for (const candidate of candidates.toSorted(bySavings)) {
-    const way = wayOf(candidate, round.nowMs);
-    if (way === undefined || !budgets.take(candidate)) continue;
-    const key = `${candidate.generation}/${way.via}`;
-    within(groups, key, () => ({ way, candidates: [] })).candidates.push(candidate);
+    const kind = removalNow(candidate, round.nowMs);
+    if (kind === undefined || !budgets.take(candidate)) continue;
+    const key = `${candidate.generation}/${kind.via}`;
+    within(groups, key, () => ({ kind, candidates: [] })).candidates.push(candidate);
   }
   return [...groups.keys()].sort().flatMap((key) => {
-    const { way, candidates: chosen } = groups.get(key) as { way: Way; candidates: Candidate[] };
-    return inCommands(chosen).map((some) => removal(some, { ...EMPTY, ...way }));
+    const { kind, candidates: chosen } = groups.get(key) as {
+      kind: RemovalKind;
+      candidates: Candidate[];
+    };
+    return inCommands(chosen).map((some) => removal(some, { ...EMPTY, ...kind }));
   });
 }
 

@@ -162,11 +162,11 @@ describe("repack", () => {
       ["that bring nothing", [noisy("x", 10_000, { type: "m-4x", pods: ["4"] })], {}],
       ["that rest", [noisy("x", 10_000)], { fromRepack: ({ node }) => node.name === "x" }],
       ["that are empty", [noisy("x", 10_000, { pods: [] })], {}],
-      ["that were waited for", [noisy("x", 10_000)], { turns: { patienceMs: () => 0 } }],
+      ["that were waited for", [noisy("x", 10_000)], { turns: { waitLeftMs: () => 0 } }],
       [
         "that may go later than those are waited for",
         [noisy("x", 10_000)],
-        { turns: { patienceMs: () => 9_000 } },
+        { turns: { waitLeftMs: () => 9_000 } },
       ],
     ])("continues %s", (_, others, options) => {
       expect(ask([...six, ...others], options)).toEqual([[all], []]);
@@ -186,7 +186,7 @@ describe("repack", () => {
         const nodes = [...six, noisy("x", 10_000 + second * 1_000)];
         const proposal = propose(nodes, { nowMs, turns });
         if (proposal.commands.length === 0) waited.push(second);
-        turns.note(rule(repack, proposal, []), nowMs);
+        turns.note(rule(repack, proposal, { pending: [] }), nowMs);
       }
       expect(waited).toEqual([0, 10, 20, 300, 310, 320, 600]);
     });
@@ -267,7 +267,7 @@ describe("repack", () => {
           allowedInAll: 3,
           turns: { lastMs: (poolIds) => turns.lastMs(poolIds) },
         });
-        turns.note(rule(repack, proposal, []), NOW + round);
+        turns.note(rule(repack, proposal, { pending: [] }), NOW + round);
         order.push(...pools(proposal));
       }
       expect(order).toEqual(["a", "b", "c", "a", "b", "c"]);

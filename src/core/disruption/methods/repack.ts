@@ -191,7 +191,7 @@ function* deferredUntil(
   const { nowMs, facts, holdOffs } = round;
   if (yield* holdOffs.isSettling(poolIds)) return "settled";
   if (command.replacements.length === 0) return undefined;
-  const atMs = nowMs + holdOffs.turns.patienceMs(poolIds, nowMs);
+  const atMs = nowMs + holdOffs.turns.waitLeftMs(poolIds, nowMs);
   const soon = yield* filterInSteps(
     facts.candidates,
     (one) =>

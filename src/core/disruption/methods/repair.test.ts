@@ -7,9 +7,9 @@ import { instanceType, nodeClaim, nodeView, pod, pool } from "../../../testing/b
 import { type CandidateOptions, candidate, NOW, roundOf } from "../../../testing/disruption.ts";
 import type { RepairPolicy } from "../../cloudprovider/repair-policy.ts";
 import { withReboot } from "../../repair/reboots.ts";
+import { dueConditions, isRepairForbidden } from "../broken-nodes.ts";
 import { type Candidate, findCandidates } from "../candidates.ts";
 import { type Command, decisionOf } from "../command.ts";
-import { dueAilments, isRepairForbidden } from "../patients.ts";
 import type { Proposal } from "./method.ts";
 import { repair } from "./repair.ts";
 
@@ -45,7 +45,7 @@ const POLICIES: readonly RepairPolicy[] = [
 ];
 const RULES = { policies: POLICIES };
 
-interface SickOptions extends CandidateOptions {
+interface BrokenOptions extends CandidateOptions {
   readonly ails?: string;
   readonly forMinutes?: number;
   readonly initialized?: boolean;
@@ -54,26 +54,26 @@ interface SickOptions extends CandidateOptions {
 }
 
 /** A broken node: its condition `ails` has been False for `forMinutes`. */
-function sick(name: string, options: SickOptions = {}): Candidate {
+function broken(name: string, options: BrokenOptions = {}): Candidate {
   const { ails = "Disk", forMinutes = 20, initialized = true } = options;
   const well = candidate(name, options);
-  const conditions = [
+  const ofNode = [
     {
       type: ails,
       status: "False" as const,
       lastTransitionTime: toRfc3339(NOW - forMinutes * MINUTE_MS),
     },
   ];
-  const node = { ...(well.node.node as Node), status: { conditions } };
+  const node = { ...(well.node.node as Node), status: { conditions: ofNode } };
   const claim = (options.claim ?? ((one) => one))(well.claim);
   const view = { ...well.node, node, claim, initialized };
-  const ailments = dueAilments(view, { repair: RULES, nowMs: NOW });
+  const conditions = dueConditions(view, { repair: RULES, nowMs: NOW });
   const isVetoed = isRepairForbidden(claim, node);
   return {
     ...well,
     claim,
     node: view,
-    patient: { ailments, isVetoed, blocking: options.blocking },
+    broken: { conditions, isVetoed, blocking: options.blocking },
   };
 }
 
@@ -102,19 +102,19 @@ describe("repair", () => {
       ...claim,
       spec: { ...claim.spec, terminationGracePeriod: text },
     });
-    const late = sick("late", { forMinutes: 15, pods: ["3"] });
-    const long = sick("long", { forMinutes: 100, pods: ["3"], claim: grace("1h") });
+    const late = broken("late", { forMinutes: 15, pods: ["3"] });
+    const long = broken("long", { forMinutes: 100, pods: ["3"], claim: grace("1h") });
     const { commands } = proposed([late, long]);
     expect(namesOf({ commands, remarks: [] })).toEqual(["long"]);
     const [command] = commands as [Command];
     expect(command.repair).toMatchObject({ action: "ReplaceNode", graceMs: 5 * MINUTE_MS });
     expect(command.replacements.length + command.targets.length).toBe(1);
-    const [short] = proposed([sick("a", { claim: grace("1m") })]).commands as [Command];
+    const [short] = proposed([broken("a", { claim: grace("1m") })]).commands as [Command];
     expect(short.repair?.graceMs).toBe(MINUTE_MS);
   });
 
   it("is blocked for a NodePool in which more than 20 % of the nodes are unhealthy", () => {
-    const three = ["a", "b", "c"].map((name) => sick(name));
+    const three = ["a", "b", "c"].map((name) => broken(name));
     const blocked = proposed(three, { nodes: healthy(7) });
     const why = 'more than 20% of nodes in nodepool "default" are unhealthy';
     expect(said(blocked)).toEqual(["a", "b", "c"].map((name) => [name, "repairBlocked", why]));
@@ -131,7 +131,7 @@ describe("repair", () => {
       ...healthy(5).map((node) => ({ ...node, name: `${node.name}x` })),
     ];
     const type = { type: "m-8x" };
-    const three = ["a", "b", "c"].map((name) => sick(name, type));
+    const three = ["a", "b", "c"].map((name) => broken(name, type));
     const stopped = proposed(three, { nodes });
     expect(stopped.commands).toEqual([]);
     expect(said(stopped)[0]).toEqual([
@@ -143,27 +143,27 @@ describe("repair", () => {
   });
 
   it("counts nodes as unhealthy before their repair is due", () => {
-    const young = ["b", "c"].map((name) => sick(name, { forMinutes: 1 }).node);
+    const young = ["b", "c"].map((name) => broken(name, { forMinutes: 1 }).node);
     const nodes = [...healthy(7), ...young];
-    expect(proposed([sick("a")], { nodes }).commands).toEqual([]);
+    expect(proposed([broken("a")], { nodes }).commands).toEqual([]);
   });
 
   it("respects budgets, except for nodes that are not initialized", () => {
-    expect(proposed([sick("a")], { allowed: 0 }).commands).toEqual([]);
-    const raw = sick("raw", { initialized: false });
-    expect(namesOf(proposed([sick("a"), raw], { allowed: 0 }))).toEqual(["raw"]);
+    expect(proposed([broken("a")], { allowed: 0 }).commands).toEqual([]);
+    const raw = broken("raw", { initialized: false });
+    expect(namesOf(proposed([broken("a"), raw], { allowed: 0 }))).toEqual(["raw"]);
   });
 
   it("skips a node with do-not-repair on its Node or NodeClaim", () => {
     const key = "karpenter.sh/do-not-repair";
-    const byNode = sick("a", { annotations: { [key]: "true" } });
-    const byClaim = sick("b", {
+    const byNode = broken("a", { annotations: { [key]: "true" } });
+    const byClaim = broken("b", {
       claim: (one) => ({
         ...one,
         metadata: { ...one.metadata, annotations: { [key]: "true" } },
       }),
     });
-    const other = sick("c", { annotations: { [key]: "false" } });
+    const other = broken("c", { annotations: { [key]: "false" } });
     const answer = proposed([byNode, byClaim, other]);
     const why = `repair is blocked through the "${key}" annotation`;
     expect(said(answer)).toEqual([
@@ -180,11 +180,11 @@ describe("repair", () => {
 
   it("bypasses a PodDisruptionBudget only if the drain has a termination grace period", () => {
     const blocking = "pdb prevents pod evictions";
-    const unbound = proposed([sick("a", { ails: "Ready", blocking })]);
+    const unbound = proposed([broken("a", { ails: "Ready", blocking })]);
     expect(said(unbound)).toEqual([
       ["a", "blocked", "repair requires a termination grace period to bypass blocking pods"],
     ]);
-    expect(namesOf(proposed([sick("a", { blocking })]))).toEqual(["a"]);
+    expect(namesOf(proposed([broken("a", { blocking })]))).toEqual(["a"]);
   });
 
   it("reboots a node if the policy says so, and replaces it after two reboots within a day", () => {
@@ -193,7 +193,7 @@ describe("repair", () => {
       (claim: NodeClaim) =>
         hoursAgo.reduce((one, hours) => withReboot(one, NOW - hours * 60 * MINUTE_MS), claim);
     const actionAfter = (...hoursAgo: number[]) => {
-      const one = sick("a", { ails: "Gpu", pods: ["1"], claim: rebooted(...hoursAgo) });
+      const one = broken("a", { ails: "Gpu", pods: ["1"], claim: rebooted(...hoursAgo) });
       const [command] = proposed([one]).commands as [Command];
       return [command.repair?.action, command.repair?.isEscalated, command.replacements.length];
     };
@@ -204,8 +204,8 @@ describe("repair", () => {
 
   it("says why the pods of a node have no place, and continues with the next node", () => {
     const types = [] as const;
-    const big = sick("big", { type: "m-16x", pods: ["15"], forMinutes: 60 });
-    const small = sick("small", { pods: ["1"] });
+    const big = broken("big", { type: "m-16x", pods: ["15"], forMinutes: 60 });
+    const small = broken("small", { pods: ["1"] });
     const answer = proposed([big, small], { types });
     expect(said(answer)[0]?.[2]).toMatch(/^not all pods would schedule, default\/big-0 => /);
     expect(namesOf(answer)).toEqual(["small"]);
@@ -214,9 +214,9 @@ describe("repair", () => {
   });
 
   it("repairs nothing while the safety brake is on, or if repair is off", () => {
-    const held = proposed([sick("a")], { repair: { ...RULES, braked: "Too many." } });
+    const held = proposed([broken("a")], { repair: { ...RULES, braked: "Too many." } });
     expect(said(held)).toEqual([["a", "blocked", "Too many."]]);
-    expect(proposed([sick("a")], { repair: undefined }).commands).toEqual([]);
+    expect(proposed([broken("a")], { repair: undefined }).commands).toEqual([]);
   });
 
   it("replaces a node of a static pool if limits.nodes leaves room", () => {
@@ -224,7 +224,7 @@ describe("repair", () => {
       const limits = limit === undefined ? {} : { nodes: Number(limit) };
       const own = { replicas: 2, limits };
       const other = candidate("b", { pool: own }).node;
-      return proposed([sick("a", { pool: own, pods: ["1"] })], {
+      return proposed([broken("a", { pool: own, pods: ["1"] })], {
         nodes: [...healthy(10).map((one) => ({ ...one, poolId: "nodepool/x" })), other],
       });
     };
@@ -245,7 +245,7 @@ describe("repair that terminates first", () => {
       ...healthy(10).map((one) => ({ ...one, poolId: "nodepool/x" })),
       candidate("b", { pool: own }).node,
     ];
-    const [command] = proposed([sick("a", { pool: own })], { nodes, ...open }).commands as [
+    const [command] = proposed([broken("a", { pool: own })], { nodes, ...open }).commands as [
       Command,
     ];
     expect([command.terminateFirst, command.replacements, decisionOf(command)]).toEqual([
@@ -273,7 +273,7 @@ describe("repair that terminates first", () => {
         offerings: [reserved],
       },
     ];
-    const one = sick("a", { pods: ["3"] });
+    const one = broken("a", { pods: ["3"] });
     const held = (id: string) => {
       const labels = { ...one.node.labels, "karpenter.sh/capacity-type": "reserved", [key]: id };
       return { ...one, node: { ...one.node, labels } } as Candidate;

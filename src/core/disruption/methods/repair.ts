@@ -7,22 +7,23 @@
 import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Steps } from "../../../base/steps.ts";
 import { compareText } from "../../../base/text-order.ts";
+import { urgencies } from "../../repair/repair-decision.ts";
 import { stopsFor, survey } from "../../repair/survey.ts";
-import { urgencies } from "../../repair/treatment.ts";
+import { type BrokenNode, type Repairing, repairOf } from "../broken-nodes.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, removal } from "../command.ts";
+import { replacementBackOff } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
-import { type Patient, type Repairing, repairOf } from "../patients.ts";
 import type { Round } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
 import { AT_LIMIT, holdsSlot, RESERVATIONS_FULL, reservedOnly } from "../terminate-first.ts";
+import { withNewNodes } from "./drift-and-expiration.ts";
 import { type Method, type Proposal, type Remark, unchanged } from "./method.ts";
-import { withNewNodes } from "./replacing.ts";
 
 const VETOED = `repair is blocked through the "${DO_NOT_REPAIR_ANNOTATION_KEY}" annotation`;
 const NEEDS_GRACE = "repair requires a termination grace period to bypass blocking pods";
 
-type Sick = Candidate & { readonly patient: Patient };
+type BrokenCandidate = Candidate & { readonly broken: BrokenNode };
 
 export const repair: Method = {
   name: "repair",
@@ -31,7 +32,7 @@ export const repair: Method = {
   disruptionClass: "repair",
   simulates: false,
   needsValidation: false,
-  isEligible: ({ patient }) => patient?.isVetoed === false,
+  isEligible: ({ broken }) => broken?.isVetoed === false,
   propose,
   validate: unchanged,
 };
@@ -40,11 +41,11 @@ function* propose(round: Round): Steps<Proposal> {
   const { facts, settings, nowMs } = round;
   const rules = settings.repair;
   const remarks: Remark[] = [];
-  const sick = facts.candidates.filter((one): one is Sick => one.patient !== undefined);
-  if (rules === undefined || sick.length === 0) return { commands: [], remarks };
+  const broken = facts.candidates.filter((one): one is BrokenCandidate => one.broken !== undefined);
+  if (rules === undefined || broken.length === 0) return { commands: [], remarks };
   const note = (candidate: Candidate, message: string, about: Remark["about"] = "blocked") =>
     remarks.push({ candidate, about, message });
-  const open = sick.filter((one) => {
+  const open = broken.filter((one) => {
     const why = objectionTo(one, nowMs);
     if (why !== undefined) note(one, why);
     return why === undefined;
@@ -66,7 +67,7 @@ function* propose(round: Round): Steps<Proposal> {
       continue;
     }
     if (budgets.left(one) <= 0 || round.holdOffs.backingOff.has(pool.id)) continue;
-    const repairing = repairOf(one.claim, one.patient.ailments, nowMs);
+    const repairing = repairOf(one.claim, one.broken.conditions, nowMs);
     const isStatic = pool.replicas !== undefined;
     if (repairing.action === "ReplaceNode" && !isStatic) {
       if (!hasSimulated) yield* facts.simulator.ready();
@@ -81,18 +82,18 @@ function* propose(round: Round): Steps<Proposal> {
 }
 
 /** Why this node is not repaired, whatever happens to other nodes. Undefined: nothing prevents it. */
-function objectionTo({ claim, patient }: Sick, nowMs: number): string | undefined {
-  if (patient.isVetoed) return VETOED;
-  const { graceMs } = repairOf(claim, patient.ailments, nowMs);
-  return patient.blocking !== undefined && graceMs === undefined ? NEEDS_GRACE : undefined;
+function objectionTo({ claim, broken }: BrokenCandidate, nowMs: number): string | undefined {
+  if (broken.isVetoed) return VETOED;
+  const { graceMs } = repairOf(claim, broken.conditions, nowMs);
+  return broken.blocking !== undefined && graceMs === undefined ? NEEDS_GRACE : undefined;
 }
 
-function byUrgency(sick: readonly Sick[], nowMs: number): readonly Sick[] {
+function byUrgency(broken: readonly BrokenCandidate[], nowMs: number): readonly BrokenCandidate[] {
   const urgency = urgencies(
-    sick.map(({ patient }) => patient.ailments),
+    broken.map(({ broken }) => broken.conditions),
     nowMs,
   );
-  const rated = sick.map((one, index) => ({ one, urgency: urgency[index] as number }));
+  const rated = broken.map((one, index) => ({ one, urgency: urgency[index] as number }));
   return rated
     .sort(
       (a, b) =>
@@ -107,7 +108,11 @@ function byUrgency(sick: readonly Sick[], nowMs: number): readonly Sick[] {
  * The command, or why there is none. Undefined: the node's static pool has too many nodes now, or no controller keeps
  * its size.
  */
-function commandFor(one: Sick, repairing: Repairing, round: Round): Command | string | undefined {
+function commandFor(
+  one: BrokenCandidate,
+  repairing: Repairing,
+  round: Round,
+): Command | string | undefined {
   const command = removal([one], { reason: "Unhealthy", via: "repair", repair: repairing });
   if (repairing.action === "RebootNode") return command;
   return one.pool.replicas === undefined
@@ -118,16 +123,13 @@ function commandFor(one: Sick, repairing: Repairing, round: Round): Command | st
 function replaced(deletion: Command, round: Round): Command | string {
   const command = withNewNodes(deletion, round, round.settings.terminateFirst.repair);
   if ("message" in command) return command.message;
-  const { backingOff } = round.holdOffs;
-  const failing = command.replacements.find(({ pool }) => backingOff.has(pool.id));
-  return failing === undefined
-    ? command
-    : `no replacement is launched in nodepool "${failing.pool.name}" for a while`;
+  const pools = command.replacements.map(({ pool }) => pool);
+  return replacementBackOff(pools, round.holdOffs)?.message ?? command;
 }
 
 function replacedStatically(
   command: Command,
-  one: Sick,
+  one: BrokenCandidate,
   { facts, settings }: Round,
 ): Command | string | undefined {
   const { node, pool } = one;

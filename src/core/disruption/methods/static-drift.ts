@@ -14,7 +14,7 @@ import type { PlannedClaim } from "../../provisioning/result.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, removal } from "../command.ts";
-import { type NoCommand, replacementFailedMessage } from "../consolidation.ts";
+import type { NoCommand } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round, RoundFacts } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
@@ -58,7 +58,7 @@ function* propose(round: Round): Steps<Proposal> {
   let lacksRoom = false;
   for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
-    if (staticHoldOff(pool, holdOffs.backingOff) !== undefined) continue;
+    if (holdOffs.backingOff.has(id)) continue;
     const most = mostAtOnce(pool, facts.nodes);
     const own = drifted.filter((other) => other.pool.id === id);
     if (!most.replacedFirst && !settings.terminateFirst.drift) {
@@ -69,7 +69,7 @@ function* propose(round: Round): Steps<Proposal> {
     // Nodes that are removed first drain at the same time, so they share room on other nodes and allowed evictions.
     const removedFirst = commands.filter(({ replacements }) => replacements.length === 0);
     const replaced = commands.filter(({ replacements }) => replacements.length > 0);
-    const beside: Beside = {
+    const beside: RemovedTogether = {
       unreplaced: removedFirst.flatMap(({ candidates }) => candidates),
       closed: new Set(
         replaced.flatMap(({ candidates }) => candidates.map(({ node }) => node.name)),
@@ -77,7 +77,7 @@ function* propose(round: Round): Steps<Proposal> {
     };
     for (const one of own) {
       if (chosen.length >= most.nodes || budgets.left(one) <= 0) continue;
-      if (protectedPodBeside(one, beside, facts) !== undefined) {
+      if (protectedPodAmong(one, beside, facts) !== undefined) {
         if (hasSimulated) yield;
         else yield* facts.simulator.ready();
         hasSimulated = true;
@@ -159,18 +159,8 @@ function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
   return [...ids.filter(hasRoom), ...ids.filter((id) => !hasRoom(id))];
 }
 
-/** Why no node of a static pool is replaced now, whatever budgets allow. Undefined: nodes may be replaced. */
-export function staticHoldOff(
-  { id, name }: Pool,
-  backingOff: ReadonlyMap<string, number>,
-): NoCommand | undefined {
-  const untilMs = backingOff.get(id);
-  if (untilMs === undefined) return undefined;
-  return { kind: "backingOff", message: replacementFailedMessage(name), untilMs };
-}
-
 /** Other nodes that are removed at the same time. */
-interface Beside {
+interface RemovedTogether {
   /** Nodes that are removed before they are replaced. Their pods need room elsewhere, too. */
   readonly unreplaced: readonly Candidate[];
   /** Names of nodes that are replaced before they are removed. They are tainted immediately and take no more pods. */
@@ -184,11 +174,11 @@ interface Beside {
  */
 export function endlessDrain(
   one: Candidate,
-  beside: Beside,
+  beside: RemovedTogether,
   facts: Pick<RoundFacts, "protectedPods" | "simulator">,
 ): NoCommand | undefined {
   const { unreplaced, closed } = beside;
-  const pod = protectedPodBeside(one, beside, facts);
+  const pod = protectedPodAmong(one, beside, facts);
   if (pod === undefined) return undefined;
   const { unplaced } = facts.simulator.without([...unreplaced, one], { closed });
   if (unplaced.length === 0) return undefined;
@@ -203,9 +193,9 @@ export function endlessDrain(
  * The first protected pod on this node and on the nodes that are removed with it. Undefined: there is none, or this
  * node is replaced first.
  */
-function protectedPodBeside(
+function protectedPodAmong(
   one: Candidate,
-  { unreplaced }: Beside,
+  { unreplaced }: RemovedTogether,
   { protectedPods }: Pick<RoundFacts, "protectedPods">,
 ): Pod | undefined {
   if (roomFor(one.pool, one.pool.replicas ?? 0) > 0) return undefined;

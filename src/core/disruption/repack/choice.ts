@@ -18,8 +18,8 @@ import { ViewNotes } from "../../state/view-notes.ts";
 import type { Candidate } from "../candidates.ts";
 import { disruptionCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
+import { CheapestTypes } from "./cheapest-types.ts";
 import type { PoolGroup } from "./groups.ts";
-import { Machines } from "./machines.ts";
 
 /** The most nodes and pods of one command: if it fails, it is rolled back as a whole. */
 export const MAX_NODES = 50;
@@ -50,15 +50,15 @@ export function* chooseNodes(
     total = addResources(total, usedBy(node));
   });
   const names = Object.keys(total).filter((name) => (total[name] as number) > 0);
-  const machines = machinesOf(facts.simulator.input, poolIds, names.sort());
+  const types = cheapestTypesOf(facts.simulator.input, poolIds, names.sort());
   yield;
   const counter = disruptionCounter(budgets);
-  const left = yield* allLeft(candidates, machines);
+  const left = yield* allLeft(candidates, types);
   const chosen: Candidate[] = [];
   const gains: number[] = [];
   const sum = new Float64Array(names.length);
   let paid = 0;
-  let { prices } = machines.least(machines.amounts(total));
+  let { prices } = types.least(types.amounts(total));
   let pods = 0;
   while (chosen.length < MAX_NODES) {
     yield;
@@ -79,7 +79,7 @@ export function* chooseNodes(
     pods += best.reschedulablePods.length;
     chosen.push(best);
     left.addTo(sum, at);
-    const least = machines.least(sum);
+    const least = types.least(sum);
     prices = least.prices;
     paid += best.priceMicroUsd;
     gains.push(paid - least.leastCost);
@@ -87,11 +87,11 @@ export function* chooseNodes(
   return { candidates: chosen, gainsMicroUsd: gains };
 }
 
-function* allLeft(candidates: readonly Candidate[], machines: Machines): Steps<Left> {
-  const dimensions = machines.names.length;
+function* allLeft(candidates: readonly Candidate[], types: CheapestTypes): Steps<Left> {
+  const dimensions = types.names.length;
   const left = new Left(candidates, dimensions);
   yield* eachInSteps(candidates, ({ node }, at) => {
-    machines.write(usedBy(node), left.used, at * dimensions);
+    types.write(usedBy(node), left.used, at * dimensions);
   });
   return left;
 }
@@ -205,15 +205,15 @@ function usedBy(node: NodeView): Resources {
   });
 }
 
-/** The machines of each input. They are cached, because each choice in a round needs the same ones. */
-const machinesByInput = new WeakMap<SchedulingInput, Map<string, Machines>>();
+/** Cached for each input, because each choice in a round needs the same types. */
+const cheapestTypesByInput = new WeakMap<SchedulingInput, Map<string, CheapestTypes>>();
 
-function machinesOf(
+function cheapestTypesOf(
   input: SchedulingInput,
   poolIds: ReadonlySet<string>,
   names: readonly string[],
-): Machines {
-  const known = within(machinesByInput, input, () => new Map<string, Machines>());
+): CheapestTypes {
+  const known = within(cheapestTypesByInput, input, () => new Map<string, CheapestTypes>());
   const key = JSON.stringify([[...poolIds].sort(), names]);
-  return within(known, key, () => new Machines(input, poolIds, names));
+  return within(known, key, () => new CheapestTypes(input, poolIds, names));
 }

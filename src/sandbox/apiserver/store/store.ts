@@ -5,6 +5,7 @@
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
+import { firstNotBelow } from "../../../base/sorted.ts";
 import { checkStorable, freezeCounting } from "./size.ts";
 
 /** One write. `previous` is absent for the first write of an object. For a removal, `object` is the last state. */
@@ -263,25 +264,12 @@ function mostRemembered(shelves: Iterable<Shelf>): Shelf | undefined {
 function eventsAfter(shelf: Shelf, revision: number): readonly StoreEvent[] | undefined {
   if (revision < shelf.forgotten) return undefined;
   const { history } = shelf;
-  let low = 0;
-  let high = history.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((history[middle] as StoreEvent).revision <= revision) low = middle + 1;
-    else high = middle;
-  }
-  return low === history.length ? [] : history.slice(low);
+  const isOld = (at: number) => (history[at] as StoreEvent).revision <= revision;
+  return history.slice(firstNotBelow(history.length, isOld));
 }
 
 function lowerBound(keys: readonly string[], key: string): number {
-  let low = 0;
-  let high = keys.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((keys[middle] as string) < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return firstNotBelow(keys.length, (at) => (keys[at] as string) < key);
 }
 
 /** The part of the sorted keys that belongs to one namespace ("0" follows "/" in ASCII). */

@@ -1,5 +1,5 @@
 /**
- * Facts about candidates of node repair: their ailments, and what limits a repair.
+ * Facts about candidates of node repair: their broken conditions, and what limits a repair.
  * upstream: pkg/controllers/disruption/repair.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -7,10 +7,10 @@ import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { RepairAction, RepairPolicy } from "../cloudprovider/repair-policy.ts";
-import type { Ailment } from "../repair/ailments.ts";
+import type { BrokenCondition } from "../repair/broken-conditions.ts";
 import { isRebootedTooOften } from "../repair/reboots.ts";
-import { ailmentsIn } from "../repair/survey.ts";
-import { type Treatment, treatmentOf } from "../repair/treatment.ts";
+import { type RepairDecision, repairDecision } from "../repair/repair-decision.ts";
+import { brokenConditionsIn } from "../repair/survey.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 /** The rules of node repair in this cluster. */
@@ -21,9 +21,9 @@ export interface RepairRules {
 }
 
 /** The facts about a broken node that node repair needs. */
-export interface Patient {
-  /** The ailments that have lasted long enough to be repaired. At least one. */
-  readonly ailments: readonly Ailment[];
+export interface BrokenNode {
+  /** The broken conditions that have lasted long enough to be repaired. At least one. */
+  readonly conditions: readonly BrokenCondition[];
   /** Whether an annotation forbids the repair. */
   readonly isVetoed: boolean;
   /** The obstacle to the eviction of a pod on the node, in words. Undefined: there is none. */
@@ -33,23 +33,23 @@ export interface Patient {
 /** The repair of one node. */
 export interface Repairing {
   readonly action: RepairAction;
-  /** The ailment because of which the node is repaired. */
-  readonly ailment: Ailment;
+  /** The broken condition because of which the node is repaired. */
+  readonly condition: BrokenCondition;
   /** The longest time that the drain may take. Absent: no limit. */
   readonly graceMs?: number;
-  /** The ailment with the shortest time limit of all policies. Absent: no policy sets a limit. */
-  readonly graceOf?: Ailment;
+  /** The broken condition whose policy has the shortest time limit. Absent: no policy sets a limit. */
+  readonly graceOf?: BrokenCondition;
   /** Whether the node is replaced although a reboot would be the remedy, because it was rebooted too often lately. */
   readonly isEscalated: boolean;
 }
 
-/** The ailments of the node that have lasted long enough to be repaired. */
-export function dueAilments(
+/** The broken conditions of the node that have lasted long enough to be repaired. */
+export function dueConditions(
   view: NodeView,
   { repair, nowMs }: { readonly repair?: RepairRules | undefined; readonly nowMs: number },
-): readonly Ailment[] {
+): readonly BrokenCondition[] {
   if (repair === undefined) return [];
-  return ailmentsIn(view, repair.policies).filter(({ dueMs }) => dueMs <= nowMs);
+  return brokenConditionsIn(view, repair.policies).filter(({ dueMs }) => dueMs <= nowMs);
 }
 
 /**
@@ -62,15 +62,19 @@ export function isRepairForbidden(claim: NodeClaim, node: Node | undefined): boo
 }
 
 /** How the claim's node is repaired, and how long its drain may take. */
-export function repairOf(claim: NodeClaim, ailments: readonly Ailment[], nowMs: number): Repairing {
-  const treatment = treatmentOf(ailments, nowMs) as Treatment;
-  const isEscalated = treatment.action === "RebootNode" && isRebootedTooOften(claim, nowMs);
+export function repairOf(
+  claim: NodeClaim,
+  conditions: readonly BrokenCondition[],
+  nowMs: number,
+): Repairing {
+  const decision = repairDecision(conditions, nowMs) as RepairDecision;
+  const isEscalated = decision.action === "RebootNode" && isRebootedTooOften(claim, nowMs);
   const own = parseDuration(claim.spec.terminationGracePeriod ?? "");
-  const bounds = [treatment.graceMs, own].filter((one) => one !== undefined);
+  const bounds = [decision.graceMs, own].filter((one) => one !== undefined);
   return {
-    action: isEscalated ? "ReplaceNode" : treatment.action,
-    ailment: treatment.ailment,
-    ...(treatment.graceOf === undefined ? {} : { graceOf: treatment.graceOf }),
+    action: isEscalated ? "ReplaceNode" : decision.action,
+    condition: decision.condition,
+    ...(decision.graceOf === undefined ? {} : { graceOf: decision.graceOf }),
     ...(bounds.length === 0 ? {} : { graceMs: Math.min(...bounds) }),
     isEscalated,
   };

@@ -1,6 +1,7 @@
 /**
- * The ailments of a node: its conditions that a repair policy names, and when each may be repaired. Policies with a
- * regular expression are checked first. A condition that none of them matches gets the fallback policy of the set.
+ * The broken conditions of a node: its conditions that a repair policy names, and when each may be repaired. Policies
+ * with a regular expression are checked first. A condition that none of them matches gets the fallback policy of the
+ * set.
  * upstream: pkg/controllers/node/health/policy.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -8,8 +9,8 @@ import type { Condition } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 
-/** An ailment of a node: a condition, and the repair policy for it. */
-export interface Ailment {
+/** A broken condition of a node: a condition, and the repair policy for it. */
+export interface BrokenCondition {
   readonly policy: RepairPolicy;
   readonly conditionType: string;
   readonly conditionStatus: string;
@@ -20,18 +21,18 @@ export interface Ailment {
 }
 
 /**
- * All ailments of a node, in the order of the Node's conditions, then of policies. `rebootedMs`: when its last reboot
- * ended.
+ * All broken conditions of a node, in the order of the Node's conditions, then of policies. `rebootedMs`: when its last
+ * reboot ended.
  */
-export function ailmentsOf(
+export function brokenConditionsOf(
   node: Node,
   policies: readonly RepairPolicy[],
   rebootedMs?: number,
-): readonly Ailment[] {
+): readonly BrokenCondition[] {
   const conditions = node.status?.conditions;
   if (conditions === undefined || policies.length === 0) return NONE;
   const sheet = sheetOf(policies);
-  let found: Ailment[] | undefined;
+  let found: BrokenCondition[] | undefined;
   for (const condition of conditions) {
     const specific = sheet.byPair.get(pairOf(condition.type, condition.status));
     const sinceMs = specific === undefined ? undefined : fromRfc3339(condition.lastTransitionTime);
@@ -53,7 +54,7 @@ export function ailmentsOf(
   return found ?? NONE;
 }
 
-const NONE: readonly Ailment[] = [];
+const NONE: readonly BrokenCondition[] = [];
 
 function policiesFor(
   { reason = "" }: Condition,

@@ -4,9 +4,9 @@ import { instanceType, nodeClaim, pool, schedulingInput } from "../../testing/bu
 import { candidate, roundOf } from "../../testing/disruption.ts";
 import type { Offering } from "../cloudprovider/instance-type.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
+import { rule } from "./arbiter.ts";
 import type { Command } from "./command.ts";
 import { staticDrift } from "./methods/static-drift.ts";
-import { withinQuotas } from "./quota-bound.ts";
 
 const OFFERING: Offering = {
   zone: "zone-a",
@@ -40,11 +40,11 @@ function command(name: string, replacements: number): Command {
 }
 
 function granted(commands: readonly Command[], units: number, pending: readonly Command[] = []) {
-  const ruling = { commands, isFinal: false, remarks: [], served: [], awaited: [] };
-  const { commands: begun, remarks } = withinQuotas(ruling, {
-    pending,
-    quotaRoom: () => room(units),
-  });
+  const { commands: begun, remarks } = rule(
+    staticDrift,
+    { commands, remarks: [] },
+    { pending, quotaRoom: () => room(units) },
+  );
   return {
     begun: begun.flatMap(({ candidates }) => candidates.map(({ node }) => node.name)),
     waits: remarks.map((one) => [one.candidate.node.name, one.message]),

@@ -14,7 +14,7 @@ import { isOthersFirst } from "./cordon.ts";
 /**
  * Whether labels, taints or allocatable resources of the node changed, so that it may now take other pods than before.
  */
-export function takesOthers(before: Node, after: Node): boolean {
+export function mayTakeOtherPods(before: Node, after: Node): boolean {
   return !deepEqual(offerOf(before), offerOf(after));
 }
 
@@ -28,11 +28,11 @@ function offerOf({ metadata, spec, status }: Node): unknown {
  * Whether the claim has become consolidatable. From then on its node may take moved pods, even if the node itself is
  * never disrupted.
  */
-export function comesToRest(before: NodeClaim, after: NodeClaim): boolean {
+export function becomesConsolidatable(before: NodeClaim, after: NodeClaim): boolean {
   return isTrue(after, "Consolidatable") && !isTrue(before, "Consolidatable");
 }
 
 /** Whether the pod was resized in place. */
-export function isOtherSize(before: Pod, after: Pod): boolean {
+export function isResized(before: Pod, after: Pod): boolean {
   return !deepEqual(podRequests(before), podRequests(after));
 }

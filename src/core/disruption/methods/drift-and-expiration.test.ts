@@ -4,8 +4,7 @@ import { nodeView, pod } from "../../../testing/builders.ts";
 import { candidate, roundOf, withFacts } from "../../../testing/disruption.ts";
 import type { Candidate } from "../candidates.ts";
 import { describeOlder } from "../command.ts";
-import { drift } from "./drift.ts";
-import { expiration } from "./expiration.ts";
+import { drift, expiration } from "./drift-and-expiration.ts";
 
 const names = (candidates: readonly Candidate[] | undefined) =>
   candidates?.map(({ node }) => node.name);

@@ -3,8 +3,8 @@ import type { Node } from "../../apis/core/node.ts";
 import type { Condition } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
-import { ailmentsOf } from "./ailments.ts";
-import { treatmentOf, urgencies } from "./treatment.ts";
+import { brokenConditionsOf } from "./broken-conditions.ts";
+import { repairDecision, urgencies } from "./repair-decision.ts";
 
 const NOW = Date.UTC(2026, 0, 5);
 const MINUTE_MS = 60_000;
@@ -43,9 +43,9 @@ const node = (conditions: readonly Condition[], ageMs = 24 * 60 * MINUTE_MS): No
   status: { conditions },
 });
 
-describe("ailmentsOf", () => {
+describe("brokenConditionsOf", () => {
   const found = (conditions: readonly Condition[], ...more: [number?]) =>
-    ailmentsOf(node(conditions), SET, ...more).map(({ policy: one, dueMs }) => [
+    brokenConditionsOf(node(conditions), SET, ...more).map(({ policy: one, dueMs }) => [
       SET.indexOf(one),
       (dueMs - NOW) / MINUTE_MS,
     ]);
@@ -65,23 +65,23 @@ describe("ailmentsOf", () => {
     const broken = [condition("ReadOnly", 60 * MINUTE_MS)];
     expect(found(broken)).toEqual([[0, -50]]);
     expect(found(broken, NOW - 4 * MINUTE_MS)).toEqual([[0, 6]]);
-    const young = ailmentsOf(node(broken, 2 * MINUTE_MS), SET);
+    const young = brokenConditionsOf(node(broken, 2 * MINUTE_MS), SET);
     expect(young.map(({ dueMs }) => dueMs - NOW)).toEqual([8 * MINUTE_MS]);
   });
 });
 
-describe("treatmentOf", () => {
+describe("repairDecision", () => {
   const treated = (conditions: readonly Condition[]) =>
-    treatmentOf(ailmentsOf(node(conditions), SET), NOW);
+    repairDecision(brokenConditionsOf(node(conditions), SET), NOW);
 
   it("prefers replacement to reboot, with the shortest grace period of the due policies", () => {
     const both = treated([condition("DiskFullAndReadOnly", 20 * MINUTE_MS)]);
-    expect([both?.action, both?.ailment.reason, both?.graceMs]).toEqual([
+    expect([both?.action, both?.condition.reason, both?.graceMs]).toEqual([
       "ReplaceNode",
       "DiskFullAndReadOnly",
       1_000,
     ]);
-    expect(both?.ailment.policy).toBe(READ_ONLY);
+    expect(both?.condition.policy).toBe(READ_ONLY);
     expect(treated([condition("Full", 20 * MINUTE_MS)])?.action).toBe("RebootNode");
   });
 
@@ -93,9 +93,9 @@ describe("treatmentOf", () => {
 });
 
 describe("urgencies", () => {
-  it("add one rank for each half hour overdue to the priority rank of the node's best ailment", () => {
+  it("add one rank for each half hour overdue to the priority rank of the node's most urgent condition", () => {
     const of = (reason: string, overdueMinutes: number) =>
-      ailmentsOf(node([condition(reason, (overdueMinutes + 10) * MINUTE_MS)]), SET);
+      brokenConditionsOf(node([condition(reason, (overdueMinutes + 10) * MINUTE_MS)]), SET);
     const all = [of("ReadOnly", 60), of("Full", 15), of("DiskFullAndReadOnly", 0), of("Full", -1)];
     expect(urgencies(all, NOW)).toEqual([2, 1.5, 1, 0]);
   });

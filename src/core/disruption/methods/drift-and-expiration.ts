@@ -1,30 +1,36 @@
 /**
- * Drift and expiration: nodes whose claim has a condition are replaced, even if that costs more. Empty nodes are
- * removed together. Nodes with pods are replaced one at a time, the oldest condition first, after new nodes for their
- * pods are ready.
+ * Drift and expiration: nodes whose claims have the condition Drifted or Expired are replaced, even if that costs more.
+ * Empty nodes are removed together. Nodes with pods are replaced one at a time, the oldest condition first, after new
+ * nodes for their pods are ready.
  * upstream: pkg/controllers/disruption/drift.go, expiration.go at v0.36
  */
-import { condition } from "../../../apis/karpenter/conditions.ts";
+import { condition, isTrue } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import { type Candidate, isEmpty } from "../candidates.ts";
 import { type Command, removal } from "../command.ts";
-import { backOffEndsMs, type NoCommand, replacementFailedMessage } from "../consolidation.ts";
+import { type NoCommand, replacementBackOff } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
 import { fitsIntoOwnSlot } from "../terminate-first.ts";
 import { inCommands, type Method, type Proposal, type Remark, unchanged } from "./method.ts";
 
-export interface ReplacingOptions extends Pick<Method, "name" | "reason"> {
-  readonly conditionType: "Drifted" | "Expired";
-}
+/** Replaces nodes that no longer match their NodePool or node class. Nodes of static pools: static-drift.ts. */
+export const drift = replacing("drift", "Drifted");
 
-/** The method that replaces nodes with this condition. */
-export function replacing({ name, reason, conditionType }: ReplacingOptions): Method {
+/**
+ * Replaces nodes past their lifetime, within budgets. This applies to v1alpha5 and v1beta1, and to v1 if the operator
+ * has set that expiration respects budgets. Otherwise a v1 claim is deleted as soon as it expires
+ * (controllers/nodeclaim/expiration.ts).
+ */
+export const expiration = replacing("expiration", "Expired");
+
+/** The method that replaces nodes for this reason. The condition has the same name as the reason. */
+function replacing(name: string, reason: "Drifted" | "Expired"): Method {
   const isEligible = ({ claim, pool }: Candidate) =>
-    pool.replicas === undefined && condition(claim, conditionType)?.status === "True";
+    pool.replicas === undefined && isTrue(claim, reason);
   const sinceMs = ({ claim }: Candidate) =>
-    fromRfc3339(condition(claim, conditionType)?.lastTransitionTime) ?? 0;
+    fromRfc3339(condition(claim, reason)?.lastTransitionTime) ?? 0;
   const deletions = (candidates: readonly Candidate[]): readonly Command[] =>
     (["alpha", "beta", "v1"] as const).flatMap((generation) =>
       inCommands(candidates.filter((one) => one.generation === generation)).map((some) =>
@@ -76,13 +82,9 @@ export function withReplacements(deletion: Command, round: Round): Command | NoC
   const mayGoFirst = deletion.reason === "Drifted" && settings.terminateFirst.drift;
   const command = withNewNodes(deletion, round, mayGoFirst);
   if ("message" in command || command.terminateFirst !== undefined) return command;
-  const { replacements } = command;
-  const failing = replacements.find(({ pool }) => holdOffs.backingOff.has(pool.id));
-  if (failing !== undefined) {
-    const untilMs = backOffEndsMs(replacements, holdOffs.backingOff);
-    const message = replacementFailedMessage(failing.pool.name);
-    return { kind: "backingOff", message, untilMs };
-  }
+  const pools = command.replacements.map(({ pool }) => pool);
+  const backOff = replacementBackOff(pools, holdOffs);
+  if (backOff !== undefined) return backOff;
   const holdOff = holdOffs.of(command);
   return holdOff === undefined ? command : { kind: "restraint", ...holdOff };
 }

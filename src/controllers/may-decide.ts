@@ -12,7 +12,7 @@ import { poolById } from "./pools.ts";
 import type { World } from "./world.ts";
 
 /** Milliseconds to wait for a launch. Most launches take less. */
-const PATIENCE_MS = 10_000;
+const LAUNCH_WAIT_MS = 10_000;
 
 /** Milliseconds between log messages about the same wait. */
 const SAID_AGAIN_MS = 60_000;
@@ -90,7 +90,8 @@ function say({ log, clock }: World, wait: Wait, awaited: readonly NodeClaim[]): 
 function isKnown(world: World, claim: NodeClaim): boolean {
   // The creationTimestamp is not used: another computer's clock set it, and this process's clock may be set back.
   const promisedMs = world.cluster.promisedAtMs(claim.metadata.name);
-  if (promisedMs === undefined || world.clock.elapsedMs() - promisedMs < PATIENCE_MS) return false;
+  if (promisedMs === undefined || world.clock.elapsedMs() - promisedMs < LAUNCH_WAIT_MS)
+    return false;
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
   return pool === undefined || Object.keys(pool.limits).length === 0;
 }

@@ -18,7 +18,7 @@ const BOUGHT = Requirements.fromSpecs([
   { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
 ]);
 
-export class Machines {
+export class CheapestTypes {
   /** Names of resources, in the order of all arrays of amounts. */
   readonly names: readonly string[];
   readonly #bins: readonly Bin[];
@@ -29,7 +29,7 @@ export class Machines {
     this.#bins = notDominated(cheapestBins({ ...input, pools }, names));
   }
 
-  /** The price of the cheapest machine; undefined: there is none. */
+  /** The price of the cheapest instance type; undefined: there is none. */
   get cheapestMicroUsd(): number | undefined {
     return this.#bins[0]?.price;
   }
