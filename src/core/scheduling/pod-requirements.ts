@@ -61,7 +61,8 @@ export function isMeantByName({ fields }: DaemonTerm, name: string | undefined):
   return matchesNodeSelectorTerm({ matchFields: fields }, undefined, known);
 }
 
-function requiredTerms({ affinity }: Pod["spec"]): readonly NodeSelectorTerm[] {
+/** The required node affinity terms of the pod. A node must satisfy one of them. */
+export function requiredTerms({ affinity }: Pod["spec"]): readonly NodeSelectorTerm[] {
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return required?.nodeSelectorTerms ?? [];
 }

@@ -16,7 +16,11 @@ import {
 import { boundProblem, valuesProblem } from "../../../apis/karpenter/requirement-validation.ts";
 import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { meantName } from "../../../base/slips.ts";
-import { asksForSomething, firstAlternative } from "../../scheduling/pod-requirements.ts";
+import {
+  asksForSomething,
+  firstAlternative,
+  requiredTerms,
+} from "../../scheduling/pod-requirements.ts";
 import { allowsAbsence, forbidsAll, toRequirement } from "../../scheduling/requirement.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
@@ -51,7 +55,7 @@ export function refusal(
 ): string | undefined {
   if (!plansClaims && hasResourceClaims(pod)) return NO_DYNAMIC_RESOURCES;
   const { nodeSelector } = pod.spec;
-  const terms = requiredTerms(pod);
+  const terms = requiredTerms(pod.spec);
   const problems = ruleProblems(pod, wellKnownLabels);
   if (problems.size > 0) return [...problems].join("; ");
   if (terms.length > 0 && !terms.some(asksForSomething))
@@ -63,11 +67,6 @@ export function refusal(
   return volumes.refusal(pod);
 }
 
-function requiredTerms({ spec }: Pod): readonly NodeSelectorTerm[] {
-  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return required?.nodeSelectorTerms ?? [];
-}
-
 /** Every problem of the node selector and the required node affinity, so that users can correct all of them at once. */
 function ruleProblems(pod: Pod, wellKnownLabels: readonly string[]): ReadonlySet<string> {
   const { nodeSelector } = pod.spec;
@@ -77,7 +76,7 @@ function ruleProblems(pod: Pod, wellKnownLabels: readonly string[]): ReadonlySet
   };
   for (const key in nodeSelector)
     add(keyRefusal(key, wellKnownLabels) ?? valuesProblem(key, [nodeSelector[key] as string]));
-  for (const { matchFields = [], matchExpressions = [] } of requiredTerms(pod)) {
+  for (const { matchFields = [], matchExpressions = [] } of requiredTerms(pod.spec)) {
     if (matchFields.length > 0) add("node selector term with matchFields is not supported");
     for (const one of matchExpressions) add(expressionRefusal(one, wellKnownLabels));
   }

@@ -110,7 +110,7 @@ export interface Unlaunched {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A pod on an unlaunched claim, and the labels of that claim whose values are not known yet. */
+/** A pod on an unlaunched claim, and those topology labels of the claim whose values are not known yet. */
 interface Met {
   readonly there: Pod;
   readonly open: ReadonlySet<string>;

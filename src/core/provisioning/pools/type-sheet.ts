@@ -51,12 +51,10 @@ function allocatableOf(type: InstanceType): Resources {
 
 export interface TypeSheet {
   readonly types: readonly TypeRow[];
-  /** Whether some type has several rows. */
   readonly hasSplitTypes: boolean;
   readonly offerings: OfferingTable;
   readonly allocatable: readonly Resources[];
   readonly labels: Map<string, LabelColumn>;
-  /** All labels that types set. */
   readonly labelKeys: ReadonlySet<string>;
   readonly resources: Map<string, ResourceColumn>;
   readonly capacities: Map<string, OrderedColumn>;
@@ -175,7 +173,6 @@ function steadyOf(types: readonly InstanceType[]): Bits | undefined {
   return steady;
 }
 
-/** The label keys of all offerings. */
 function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
   const keys = new Set([TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY]);
   for (const { offerings } of types) {

@@ -20,7 +20,6 @@ export type AskedPass = Pick<Pass, "nodes" | "attempt" | "classes">;
 
 /** The nodes that refuse a pod at the same stage because of the same object. */
 interface Alike {
-  /** The first of these refusals. */
   readonly refusal: NodeRefusal;
   readonly nodes: string[];
   /** Only for resources: the largest amount that one of the nodes has left. */
