@@ -81,17 +81,17 @@ function* planWithinLimits(
  * plan is kept if it places more pods.
  */
 function* bestPlan(batch: Batch, options: PlannerOptions, anySaving = false): Steps<BestPlan> {
-  const best = yield* selection(batch, options, anySaving);
+  const best = yield* selectPlan(batch, options, anySaving);
   if (options.policy === "greedy" || !uses(options, "hostGroupsFirst")) return best;
   const ahead = yield* withHostGroupsFirst(batch, best.plan);
   if (ahead === undefined) return best;
-  const other = yield* selection(ahead, options, anySaving);
+  const other = yield* selectPlan(ahead, options, anySaving);
   if (!placesMore(other.plan, best.plan)) return best;
   return { plan: other.plan, record: { ...other.record, hostGroupsFirst: true } };
 }
 
 /** Runs each plan source that applies, then each improvement that applies. */
-function* selection(batch: Batch, options: PlannerOptions, anySaving: boolean): Steps<BestPlan> {
+function* selectPlan(batch: Batch, options: PlannerOptions, anySaving: boolean): Steps<BestPlan> {
   const run = new PlanSelection(batch, options, anySaving);
   const isGreedy = options.policy === "greedy";
   for (const source of isGreedy ? [greedy] : PLAN_SOURCES)

@@ -81,7 +81,7 @@ export class VolumeIndex {
   }
 
   /** Replaces the indexed objects, except the StorageClasses. */
-  see({ claims, volumes, csiNodes }: Omit<VolumeObjects, "classes">): void {
+  update({ claims, volumes, csiNodes }: Omit<VolumeObjects, "classes">): void {
     this.#claims = byName(claims);
     this.#volumes = byName(volumes);
     this.#csiNodes = byName(csiNodes);

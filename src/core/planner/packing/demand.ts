@@ -190,7 +190,8 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
         ...resources.map((name) => requests[name] ?? 0),
         ...perHost,
       ]);
-      const perBin = smallest(otherRules.map(({ group }) => perHostOf(group)));
+      const limits = otherRules.map(({ group }) => perHostOf(group));
+      const perBin = limits.length === 0 ? undefined : Math.min(...limits);
       return { demand, amounts, classes: [], perBin };
     });
     row.classes.push(demand.pods);
@@ -205,10 +206,6 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
     count: classes.reduce((sum, { items }) => sum + items.length, 0),
     classes: isHardestFirst ? classes.sort((a, b) => b.hardness - a.hardness) : classes,
   }));
-}
-
-function smallest(numbers: readonly number[]): number | undefined {
-  return numbers.length === 0 ? undefined : Math.min(...numbers);
 }
 
 /** The rules that limit pods on one host but are not a dimension of the packing. */

@@ -18,10 +18,11 @@ import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { meantName } from "../../../base/slips.ts";
 import {
   asksForSomething,
-  firstAlternative,
+  requiredAlternatives,
   requiredTerms,
 } from "../../scheduling/pod-requirements.ts";
 import { allowsAbsence, forbidsAll, toRequirement } from "../../scheduling/requirement.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 
@@ -61,7 +62,7 @@ export function refusal(
   if (terms.length > 0 && !terms.some(asksForSomething))
     return "node selector terms without matchExpressions match no node";
   if (nodeSelector === undefined && terms.length === 0) return volumes.refusal(pod);
-  const required = firstAlternative(pod.spec);
+  const required = requiredAlternatives(pod.spec)[0] as Requirements;
   const forbidden = (key: string) => required.has(key) && forbidsAll(required.get(key));
   if (ownerLabels.length > 0 && ownerLabels.every(forbidden)) return NOT_FOR_US;
   return volumes.refusal(pod);

@@ -37,7 +37,7 @@ export class LimitCharge {
    * Charges the capacity of the cheapest type. `isFixed`: the node must keep all its types, so the largest type is
    * charged.
    */
-  pay({ set, types }: State, isFixed: boolean): void {
+  charge({ set, types }: State, isFixed: boolean): void {
     if (!this.isCounted) return;
     const { table } = this.#template;
     const cheapest = isFixed ? undefined : table.cheapestType(types, set);

@@ -256,7 +256,7 @@ export class NewNodeClaim implements Place {
       this.#context.reservations.exchange(this.reserved, fit.reserved);
       this.reserved = fit.reserved;
     }
-    if (settles && this.#limitCharge.isCounted) this.#payLimits();
+    if (settles && this.#limitCharge.isCounted) this.#chargeLimits();
     this.requests = addResources(this.requests, podClass.requests);
     if (podClass.ports.length > 0) this.#ports.push(...podClass.ports);
     if (podClass.hasVolumes) {
@@ -301,11 +301,11 @@ export class NewNodeClaim implements Place {
   /**
    * Charges the node against limits. If no type may be dropped (minValues, reservations), the largest type is charged.
    */
-  #payLimits(): void {
+  #chargeLimits(): void {
     const { space, chargesMost } = this.#context;
     const { set, reserved } = this;
     const isFixed = reserved.length > 0 || space.get(set).withMinValues().length > 0;
-    this.#limitCharge.pay(this, isFixed || chargesMost);
+    this.#limitCharge.charge(this, isFixed || chargesMost);
   }
 
   /** Whether the uncounted pods still satisfy their own spreads if a pod of the class is bound before them. */

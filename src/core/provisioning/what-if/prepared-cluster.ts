@@ -132,7 +132,7 @@ export class PreparedCluster implements SharedState {
 
   *#prepare({ nodes, pods }: SchedulingInput): Steps<void> {
     const seen = yield* seenSlots(nodes, this.#volumes);
-    for (const template of this.base.templates) template.slots.see(seen);
+    for (const template of this.base.templates) template.slots.update(seen);
     const batch = new Set(pods.map(keyOf));
     const waiting = this.movingPods.eligible(pods);
     this.movingPods.announce(waiting);
@@ -153,7 +153,7 @@ export class PreparedCluster implements SharedState {
       if (isMovable(view)) host.movable = this.movingPods.movablePodsOf(view, host.drafts);
     });
     this.#nodes = yield* inTargetOrder(targets);
-    this.questionClasses.see(this.#nodes);
+    this.questionClasses.setNodes(this.#nodes);
     yield* this.questionClasses.readAmounts();
     yield* this.#placePending(waiting);
   }
@@ -182,12 +182,12 @@ export class PreparedCluster implements SharedState {
     const { devices } = input;
     if (devices !== undefined) this.base.context.devices?.follow({ ...input, devices });
     yield* indexVolumes(input.volumes);
-    this.#volumes.see(input.volumes);
+    this.#volumes.update(input.volumes);
     const seen = yield* seenSlots(input.nodes, this.#volumes);
     const usage = new Map(input.pools.map((one) => [one.pool.id, one.usage]));
     for (const template of templates) {
       resetLimits(template, usage.get(template.pool.id) ?? NO_RESOURCES);
-      template.slots.see(seen);
+      template.slots.update(seen);
     }
     const waiting = this.movingPods.eligible(input.pods);
     this.movingPods.announce(waiting);
@@ -256,7 +256,7 @@ export class PreparedCluster implements SharedState {
     if (fresh.length === 0) return;
     const staying = nodes.filter(({ gone }) => !gone);
     this.#nodes = merged(staying, fresh);
-    this.questionClasses.see(this.#nodes);
+    this.questionClasses.setNodes(this.#nodes);
     yield* this.questionClasses.readAmounts();
   }
 

@@ -46,7 +46,7 @@ export class QuestionClasses {
    * Sets the nodes on which pods can be placed, by index. Clears the results of all classes, which are about other
    * nodes.
    */
-  see(nodes: readonly ExistingNode[]): void {
+  setNodes(nodes: readonly ExistingNode[]): void {
     this.#freeAmounts = new FreeAmounts(nodes);
     this.#count = nodes.length;
     this.#changes.length = 0;
