@@ -85,10 +85,7 @@ export class NewNodeClaim implements Place {
   #requiredPods: readonly Pod[] | undefined;
   joins = false;
   readonly #limitCharge: LimitCharge;
-  /**
-   * Whether topology refuses the pod because of this node alone: its types, or its pods in `#uncounted`. Then other
-   * nodes with equal requirements may still take the pod.
-   */
+  /** Whether topology refuses the pod because of this node alone: its types, or its pods in `#uncounted`. */
   #ownFault = false;
   #needs: DeviceNeeds | undefined;
   /** The message if the tried pod is refused because no reservation is free. */
@@ -163,8 +160,7 @@ export class NewNodeClaim implements Place {
   uncounted(group: TopologyGroup): number {
     const uncounted = this.#uncounted.get(group) ?? 0;
     if (this.#requiredPods === undefined || uncounted === 0) return uncounted;
-    // One of the required pods is bound before the pod and counts, unless pods on other nodes may raise the smallest
-    // count.
+    // One required pod is bound before the pod and counts, unless pods on other nodes may raise the smallest count.
     return countsAllOf(group, this.#requiredPods) && !mayRiseElsewhere(group, this) ? 1 : 0;
   }
 

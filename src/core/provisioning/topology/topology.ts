@@ -91,8 +91,7 @@ interface Change {
 
 export class Topology {
   readonly #groups: TopologyGroup[] = [];
-  /** Groups for which `hosts` is defined. */
-  readonly #overHosts: TopologyGroup[] = [];
+  readonly #withHosts: TopologyGroup[] = [];
   /**
    * Groups with planned nodes in `uncountedOn`. There may be thousands of groups, and only these must be reset for a
    * new question.
@@ -106,8 +105,7 @@ export class Topology {
   readonly #space: RequirementSpace;
   readonly #hosts = new HostNumbers();
   readonly firstPods = new FirstPods();
-  /** Groups whose `groupDomains` is set. */
-  readonly #limited: TopologyGroup[] = [];
+  readonly #withGroupDomains: TopologyGroup[] = [];
   /** The changes to undo, newest last; undefined: changes are permanent. */
   #journal: Change[] | undefined;
   /** Whether rules are applied as in upstream, see {@link begin}. False after {@link end}. */
@@ -203,7 +201,7 @@ export class Topology {
    * Records that a node is, or will be, in its domains. Called again when the domains of a planned node are narrowed.
    */
   addNode(place: Place): void {
-    for (const group of this.#overHosts) {
+    for (const group of this.#withHosts) {
       const domain = domainOf(group, place);
       if (domain === undefined || group.hosts?.get(domain)?.has(place.hostname)) continue;
       this.#addHost(group, domain, place.hostname);
@@ -212,7 +210,7 @@ export class Topology {
   }
 
   removeNode(place: Place): void {
-    for (const group of this.#overHosts) {
+    for (const group of this.#withHosts) {
       const domain = domainOf(group, place);
       if (domain === undefined || !group.hosts?.get(domain)?.has(place.hostname)) continue;
       this.#removeHost(group, domain, place.hostname);
@@ -226,12 +224,12 @@ export class Topology {
    */
   *lateCounts(placesOf: PlacesOf): Steps<readonly LateCount[]> {
     const firstPods = yield* this.firstPods.countedLate(placesOf);
-    if (this.#overHosts.length === 0) return firstPods;
-    const newDomains = new Map(this.#overHosts.map((group) => [group, new Set<string>()]));
+    if (this.#withHosts.length === 0) return firstPods;
+    const newDomains = new Map(this.#withHosts.map((group) => [group, new Set<string>()]));
     for (const change of this.#journal ?? [])
       if (change.addedHost !== undefined) newDomains.get(change.group)?.add(change.addedHost[0]);
     const late = yield* lateDomainsOf(
-      this.#overHosts,
+      this.#withHosts,
       (group, domain) => newDomains.get(group)?.has(domain) === true,
       placesOf,
     );
@@ -359,7 +357,7 @@ export class Topology {
   /** Until {@link end} is called, the first pod of each group may go only where the whole group fits. */
   limitFirstPods(groupDomains: ReadonlyMap<TopologyGroup, GroupDomains>): void {
     for (const [group, own] of groupDomains) {
-      if (group.groupDomains === undefined) this.#limited.push(group);
+      if (group.groupDomains === undefined) this.#withGroupDomains.push(group);
       group.groupDomains = own;
     }
   }
@@ -399,8 +397,8 @@ export class Topology {
   /** Undoes all changes since {@link begin}, and stops the journal: later changes are permanent. */
   end(): void {
     this.rollBack(0);
-    for (const group of this.#limited) group.groupDomains = undefined;
-    this.#limited.length = 0;
+    for (const group of this.#withGroupDomains) group.groupDomains = undefined;
+    this.#withGroupDomains.length = 0;
     this.#journal = undefined;
     this.#asUpstream = false;
   }
@@ -489,7 +487,7 @@ export class Topology {
         groupDomains: undefined,
       };
       this.#groups.push(group);
-      if (group.hosts !== undefined) this.#overHosts.push(group);
+      if (group.hosts !== undefined) this.#withHosts.push(group);
       return group;
     });
   }
