@@ -1,8 +1,8 @@
 /** Helpers for tests of the planner: run one improvement alone, and compare plans without their record. */
 import { atOnce } from "../base/steps.ts";
-import { Contest } from "../core/planner/contest.ts";
 import type { Improvement } from "../core/planner/improvements/improvement.ts";
 import type { PlannedBatch } from "../core/planner/plan-batch.ts";
+import { PlanSelection } from "../core/planner/plan-selection.ts";
 import type { PlannerOptions } from "../core/planner/planner-options.ts";
 import { greedy } from "../core/planner/sources/greedy.ts";
 import type { SchedulingResult } from "../core/provisioning/result.ts";
@@ -15,10 +15,10 @@ export function improvedBy(
   plan: SchedulingResult,
   options: PlannerOptions,
 ): SchedulingResult {
-  const contest = new Contest(batch, options);
-  atOnce(contest.offer("greedy", plan, greedy.rule));
-  if (improvement.applies(contest)) atOnce(improvement.improve(contest));
-  return contest.best;
+  const selection = new PlanSelection(batch, options);
+  atOnce(selection.offer("greedy", plan, greedy.rule));
+  if (improvement.applies(selection)) atOnce(improvement.improve(selection));
+  return selection.best;
 }
 
 /** The plan without its record, to compare it with a plan of the greedy rules. */

@@ -20,14 +20,12 @@ interface Kept {
    * Whether a pod that must have a place got none, such as a pod with a planned node. If so, no further pod is placed.
    */
   isLost: boolean;
-  /** The number of preferences that pods gave up. */
   preferencesGivenUp: number;
 }
 
 /** A plan that repeats the nodes of another one. */
 export interface Repeated {
   readonly result: SchedulingResult;
-  /** The number of preferences that pods gave up in this plan. */
   readonly preferencesGivenUp: number;
 }
 

@@ -9,11 +9,11 @@ import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { type Batch, importantPodsFirst, prepare, wholePlan } from "../provisioning/solve.ts";
 import { placesMore } from "./acceptance.ts";
-import { Contest } from "./contest.ts";
 import { uses } from "./heuristics.ts";
 import { PLAN_IMPROVEMENTS } from "./improvements/all.ts";
 import { limitCost, planWithoutLimits } from "./limit-cost.ts";
 import { priceMicroUsd } from "./plan-price.ts";
+import { PlanSelection } from "./plan-selection.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import type { PlannerRecord } from "./record.ts";
 import { LARGEST_REPLANNED_BATCH } from "./settings.ts";
@@ -81,18 +81,18 @@ function* planWithinLimits(
  * plan is kept if it places more pods.
  */
 function* bestPlan(batch: Batch, options: PlannerOptions, anySaving = false): Steps<BestPlan> {
-  const best = yield* contest(batch, options, anySaving);
+  const best = yield* selectPlan(batch, options, anySaving);
   if (options.policy === "greedy" || !uses(options, "hostGroupsFirst")) return best;
   const ahead = yield* withHostGroupsFirst(batch, best.plan);
   if (ahead === undefined) return best;
-  const other = yield* contest(ahead, options, anySaving);
+  const other = yield* selectPlan(ahead, options, anySaving);
   if (!placesMore(other.plan, best.plan)) return best;
   return { plan: other.plan, record: { ...other.record, hostGroupsFirst: true } };
 }
 
 /** Runs each plan source that applies, then each improvement that applies. */
-function* contest(batch: Batch, options: PlannerOptions, anySaving: boolean): Steps<BestPlan> {
-  const run = new Contest(batch, options, anySaving);
+function* selectPlan(batch: Batch, options: PlannerOptions, anySaving: boolean): Steps<BestPlan> {
+  const run = new PlanSelection(batch, options, anySaving);
   const isGreedy = options.policy === "greedy";
   for (const source of isGreedy ? [greedy] : PLAN_SOURCES)
     if (!run.isSettled && run.uses(source.name) && source.applies(run)) yield* source.plan(run);

@@ -8,6 +8,7 @@ import { keyOf } from "../../apis/meta.ts";
 import type { Steps } from "../../base/steps.ts";
 import { isBufferPod } from "../buffers/pods.ts";
 import type { SchedulingResult, UnschedulablePod } from "../provisioning/result.ts";
+import { requiredOf } from "../scheduling/pod-requirements.ts";
 
 /**
  * Plans all pods, then corrects two cases:
@@ -46,6 +47,5 @@ function waitingIn({ unschedulable }: SchedulingResult): readonly UnschedulableP
 
 /** Whether the pod requires other pods near it (required pod affinity). */
 function needsOthers({ spec }: Pod): boolean {
-  const required = spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return (required ?? []).length > 0;
+  return requiredOf(spec.affinity?.podAffinity).length > 0;
 }

@@ -49,7 +49,7 @@ describe("a fork", () => {
   it("cannot be rolled back or ended while an inner fork is open", () => {
     const { forks } = state();
     const outer = forks.open(NOTHING);
-    const before = outer.now();
+    const before = outer.savepoint();
     const inner = forks.open(NOTHING);
     expect(() => outer.backTo(before)).toThrow("inner fork");
     expect(() => outer.undo()).toThrow("inner fork");
@@ -59,10 +59,10 @@ describe("a fork", () => {
 
   it("cannot be opened first while another one is open", () => {
     const { forks } = state();
-    const first = forks.openFirst(NOTHING);
-    expect(() => forks.openFirst(NOTHING)).toThrow("once the one before is done");
+    const first = forks.openOutermost(NOTHING);
+    expect(() => forks.openOutermost(NOTHING)).toThrow("once the one before is done");
     first.undo();
-    forks.openFirst(NOTHING).undo();
+    forks.openOutermost(NOTHING).undo();
   });
 
   it("allows whole plans inside it, without a trace", () => {

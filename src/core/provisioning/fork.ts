@@ -10,11 +10,10 @@ import type { Budget, Template } from "./pools/pool-template.ts";
 import type { Topology } from "./topology/topology.ts";
 
 /** A point in time of a fork, to return to by {@link Fork.backTo}. Each field is a number of changes until then. */
-export interface Moment {
+export interface Savepoint {
   readonly placed: number;
   readonly gone: number;
   readonly counted: number;
-  /** Number of changes to devices. */
   readonly devices: number;
 }
 
@@ -62,7 +61,7 @@ export class Forks {
   }
 
   /** Opens a fork for a question. No other fork may be open: the answer must not depend on an unfinished plan. */
-  openFirst(options: ForkOptions): Fork {
+  openOutermost(options: ForkOptions): Fork {
     assert(this.#open.length === 0, "a question is asked once the one before is done");
     return this.open(options);
   }
@@ -118,8 +117,7 @@ export class Fork {
     if (!this.#isInner) topology.begin(asUpstream);
   }
 
-  /** The current point in time, for {@link backTo}. */
-  now(): Moment {
+  savepoint(): Savepoint {
     return {
       placed: this.#placed.length,
       gone: this.#gone.length,
@@ -129,7 +127,7 @@ export class Fork {
   }
 
   /** Undoes the changes after this moment. Charges against limits are not undone. */
-  backTo({ placed, gone, counted, devices }: Moment): void {
+  backTo({ placed, gone, counted, devices }: Savepoint): void {
     assert(this.#forks.isInnermost(this), "an inner fork is undone before the outer one is used");
     while (this.#placed.length > placed) {
       const before = this.#placed.pop() as Saved;
@@ -159,11 +157,11 @@ export class Fork {
   /** Saves the node's state. Must be called before an existing node gets a pod. */
   touch(node: ExistingNode): void {
     this.#placed.push(node.save());
-    node.trial = this.#number;
+    node.lastFork = this.#number;
   }
 
   hasTouched(node: ExistingNode): boolean {
-    return node.trial === this.#number;
+    return node.lastFork === this.#number;
   }
 
   /** Removes the node from planning: it takes no pods until the fork is undone. */
@@ -176,11 +174,11 @@ export class Fork {
    * The existing nodes that got their first pod of this fork after the moment, by index, each with its state before
    * that. `since` absent: all such nodes.
    */
-  touched(since?: Pick<Moment, "placed">): readonly Saved[] {
+  touched(since?: Pick<Savepoint, "placed">): readonly Saved[] {
     const first: Saved[] = [];
     for (let at = since?.placed ?? 0; at < this.#placed.length; at++) {
       const saved = this.#placed[at] as Saved;
-      if (saved.trial !== this.#number) first.push(saved);
+      if (saved.lastFork !== this.#number) first.push(saved);
     }
     return first.length > 1 ? first.sort((a, b) => a.node.index - b.node.index) : first;
   }

@@ -7,7 +7,7 @@ import { intersectionOf, type Marks } from "../scheduling/bits.ts";
 import type { PodClass, PodClasses, Variant } from "./batch/pod-class.ts";
 import type { QueuedPod } from "./batch/queue.ts";
 import type { Attempt } from "./feasibility/attempt.ts";
-import { giveUpMeeting, waitsForMeeting } from "./nodes/affinity-groups.ts";
+import { freeFirstPod, waitsForGroup } from "./nodes/affinity-groups.ts";
 import type { ExistingNode } from "./nodes/existing-node.ts";
 import { NewNodeClaim } from "./nodes/new-nodeclaim.ts";
 import type { OpenClaims } from "./nodes/open-claims.ts";
@@ -57,17 +57,17 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
   const { pod, podClass } = item;
   if (podClass.failedAt === HOPELESS) return "hopeless";
   if (isStuck(pass, podClass)) return podClass.deferred === undefined ? "tryAgain" : "deferred";
-  if (waitsForMeeting(podClass)) {
+  if (waitsForGroup(podClass)) {
     podClass.failedAt = progressOf(pass, podClass);
     return "tryAgain";
   }
-  let waiting = false;
+  let dependsOnOthers = false;
   for (let step = 0; ; step++) {
     const variant = pass.classes.variant(podClass, step);
     if (variant === undefined) break;
     const tried = { pod, podClass, variant };
     if (onExistingNode(pass, tried)) return "placed";
-    const joins = pass.context.topology.areWaitedFor(variant.narrowingRules);
+    const joins = pass.context.topology.haveUncounted(variant.narrowingRules);
     if (joins && onOpenClaim(pass, tried, "acceptsBeside")) return "placed";
     if (onOpenClaim(pass, tried)) return "placed";
     const outcome = onNewClaim(pass, tried);
@@ -75,16 +75,16 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     // the next pass.
     if (outcome === "deferred") podClass.failedAt = progressOf(pass, podClass);
     if (outcome !== "none") return outcome;
-    waiting ||= variant.rules.length > 0 || podClass.sharesClaims;
+    dependsOnOthers ||= variant.rules.length > 0 || podClass.sharesClaims;
   }
   const spreading = podClass.variants.filter(({ narrowingRules }) => narrowingRules.length > 0);
   const isAhead = (variant: Variant) =>
     onOpenClaim(pass, { pod, podClass, variant }, "acceptsAhead");
   if (spreading.some(isAhead)) return "placed";
-  if (giveUpMeeting(podClass)) return place(pass, item);
-  const mayHelp = waiting || podClass.hasVolumes || podClass.claimsDevices;
+  if (freeFirstPod(podClass)) return place(pass, item);
+  const mayHelp = dependsOnOthers || podClass.hasVolumes || podClass.claimsDevices;
   podClass.failedAt = mayHelp ? progressOf(pass, podClass) : HOPELESS;
-  return waiting ? "tryAgain" : "hopeless";
+  return dependsOnOthers ? "tryAgain" : "hopeless";
 }
 
 /**

@@ -15,6 +15,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
+import { requiredOf } from "../scheduling/pod-requirements.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type BasePass, createPass } from "./base-pass.ts";
@@ -25,11 +26,11 @@ import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
 import { isPriorityInverted, placesHigherPriorities } from "./batch/scarcity.ts";
 import { type BatchPod, sortOut } from "./batch/sort-out.ts";
 import type { Fork } from "./fork.ts";
-import { meetingPlaces } from "./nodes/affinity-groups.ts";
-import { ClaimsAsMoved } from "./nodes/claims-as-moved.ts";
+import { groupDomainsOf } from "./nodes/affinity-groups.ts";
+import { ClaimsInUpstreamOrder } from "./nodes/claims-in-upstream-order.ts";
 import { ExistingNode, targetNodes } from "./nodes/existing-node.ts";
-import { homesOf } from "./nodes/homes-of.ts";
 import { OpenClaims } from "./nodes/open-claims.ts";
+import { placesByRule } from "./nodes/places-by-rule.ts";
 import { type Kind, planClaims } from "./nodes/planned-claim.ts";
 import { isStuck, type Pass, place } from "./place.ts";
 import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
@@ -40,9 +41,9 @@ import type { PoolRejection, SchedulingResult, UnschedulablePod, Unstuck } from 
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { keepPlaces } from "./sticky.ts";
 import { placeAffinityGroups } from "./together.ts";
-import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
+import { type LateCount, refusedBy } from "./topology/late-counts.ts";
 import type { Topology } from "./topology/topology.ts";
-import type { MeetingPlace, TopologyGroup } from "./topology/topology-group.ts";
+import type { GroupDomains, TopologyGroup } from "./topology/topology-group.ts";
 
 const TRIES_PER_STEP = 64;
 /**
@@ -113,7 +114,6 @@ export interface Batch {
   readonly queued: readonly QueuedPod[];
   /** The classes of the pods, without those that fit nowhere. */
   readonly classes: ReadonlySet<PodClass>;
-  /** Whether all pods have the same priority. */
   readonly isOfOnePriority: boolean;
   /** Pods that were refused before planning or that fit nowhere. No plan tries to place them. */
   readonly leftOut: readonly UnschedulablePod[];
@@ -123,7 +123,7 @@ export interface Batch {
   /** Instance types and prices by kind of planned node, shared by all plans of the batch. */
   readonly kinds: Map<string, Kind>;
   /** For each group of pods with affinity to each other: the domains where its first pod may go. */
-  readonly meetings: ReadonlyMap<TopologyGroup, MeetingPlace>;
+  readonly groupDomains: ReadonlyMap<TopologyGroup, GroupDomains>;
   /** Affinity groups whose pods are placed before all other pods. Absent: pods are placed by size only. */
   readonly together?: ReadonlySet<TopologyGroup>;
 }
@@ -152,7 +152,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
     leftOut: [...refused, ...(yield* explainInSteps(lost, base, input.askedPod))],
     notes: poolNotes(base.templates, base.context),
     kinds: new Map(),
-    meetings: meetingPlaces(base, queued),
+    groupDomains: groupDomainsOf(base, queued),
     unstuck,
   };
 }
@@ -186,7 +186,7 @@ export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult
  *
  * This plan often places fewer pods than {@link planOf} and drops more preferences. Sometimes it is cheaper, or a first
  * pod gets a larger node on which its followers fit. Undefined: kube-scheduler might refuse pods of this plan, because
- * a spread counts a domain too late (latecomers.ts).
+ * a spread counts a domain too late (late-counts.ts).
  */
 export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefined> {
   const plan = yield* plannedOnce(batch, { asUpstream: true });
@@ -228,7 +228,7 @@ function isKeptOutByLimits({ rejected }: PoolRejection): boolean {
 /** The settings in which a plan differs from the plain greedy plan. */
 interface GreedySettings {
   readonly opening?: Opening | undefined;
-  readonly isEnough?: Stop;
+  readonly isEnough?: Stop | undefined;
   readonly importantFirst?: boolean;
   /** Places pods that have few domains to choose from first, see {@link hasFewDomains}. */
   readonly fewDomainsFirst?: boolean;
@@ -236,8 +236,8 @@ interface GreedySettings {
   /** Whether limits are charged with the largest type that a planned node may become. */
   readonly chargesMost?: boolean;
   readonly nodeMicroUsd?: number;
-  /** Late domains and first pods that an earlier plan of this batch has found (see latecomers.ts). */
-  readonly foreseen?: readonly Latecomer[];
+  /** Late domains and first pods that an earlier plan of this batch has found (see late-counts.ts). */
+  readonly assumed?: readonly LateCount[];
 }
 
 function* completePlan(batch: Batch, settings: GreedySettings): Steps<SchedulingResult> {
@@ -252,16 +252,16 @@ function* completePlan(batch: Batch, settings: GreedySettings): Steps<Scheduling
  * does not place more pods of a higher priority. `isEnough` applies only to the first plan.
  */
 function* planned(batch: Batch, settings: GreedySettings): Steps<SchedulingResult | undefined> {
-  const first = yield* plannedWithForesight(batch, settings);
+  const first = yield* plannedWithLateCounts(batch, settings);
   if (first === undefined || settings.importantFirst === true) return first?.result;
   if (!areFewDomainsTaken(batch.queued, first.result)) return first.result;
-  const { isEnough: _, ...toItsEnd } = settings;
-  const other = yield* plannedWithForesight(batch, { ...toItsEnd, fewDomainsFirst: true });
-  assert(other !== undefined, "a plan is made to its end");
-  const isBetter = pendingBy(other) < pendingBy(first);
-  return isBetter && !placesHigherPriorities(first.result, other.result)
-    ? other.result
-    : first.result;
+  const again = { ...settings, isEnough: undefined, fewDomainsFirst: true };
+  const other = yield* plannedWithLateCounts(batch, again);
+  const isBetter =
+    other !== undefined &&
+    pendingBy(other) < pendingBy(first) &&
+    !placesHigherPriorities(first.result, other.result);
+  return isBetter ? other.result : first.result;
 }
 
 /**
@@ -269,19 +269,21 @@ function* planned(batch: Batch, settings: GreedySettings): Steps<SchedulingResul
  * second plan is kept unless it leaves more pods pending. Pods that kube-scheduler would refuse count as pending.
  * `isEnough` applies only to the first plan.
  */
-function* plannedWithForesight(batch: Batch, settings: GreedySettings): Steps<Planned | undefined> {
+function* plannedWithLateCounts(
+  batch: Batch,
+  settings: GreedySettings,
+): Steps<Planned | undefined> {
   const first = yield* plannedOnce(batch, settings);
   if (first === undefined || first.late.length === 0) return first;
-  const { isEnough: _, ...toItsEnd } = settings;
-  const other = yield* plannedOnce(batch, { ...toItsEnd, foreseen: first.late });
-  assert(other !== undefined, "a plan is made to its end");
-  return pendingBy(other) > pendingBy(first) ? first : other;
+  const again = { ...settings, isEnough: undefined, assumed: first.late };
+  const other = yield* plannedOnce(batch, again);
+  return other === undefined || pendingBy(other) > pendingBy(first) ? first : other;
 }
 
-/** A plan. `late`: facts that a spread counted only after its own pods were placed (see latecomers.ts). */
+/** A plan. `late`: facts that a spread counted only after its own pods were placed (see late-counts.ts). */
 interface Planned {
   readonly result: SchedulingResult;
-  readonly late: readonly Latecomer[];
+  readonly late: readonly LateCount[];
 }
 
 function pendingBy({ result, late }: Planned): number {
@@ -290,11 +292,11 @@ function pendingBy({ result, late }: Planned): number {
 
 function* plannedOnce(
   batch: Batch,
-  { opening, isEnough, foreseen = [], ...settings }: GreedySettings,
+  { opening, isEnough, assumed = [], ...settings }: GreedySettings,
 ): Steps<Planned | undefined> {
   const { pass, fork } = openPass(batch, settings);
-  if (settings.asUpstream !== true) pass.context.topology.gather(batch.meetings);
-  pass.context.topology.foresee(foreseen);
+  if (settings.asUpstream !== true) pass.context.topology.limitFirstPods(batch.groupDomains);
+  pass.context.topology.assume(assumed);
   const { input, queued, together } = batch;
   const unschedulable: UnschedulablePod[] = [];
   const later =
@@ -343,7 +345,7 @@ function* plannedOnce(
     unschedulable,
     ...batch.notes,
   };
-  const late = yield* pass.context.topology.latecomers(homesOf(pass, queued));
+  const late = yield* pass.context.topology.lateCounts(placesByRule(pass, queued));
   fork.undo();
   return { result, late };
 }
@@ -378,7 +380,7 @@ function openPass(
   const pass: Pass = {
     ...base,
     context: { ...context, reservations: context.reservations.copy(), chargesMost },
-    claims: asUpstream ? new ClaimsAsMoved() : new OpenClaims(),
+    claims: asUpstream ? new ClaimsInUpstreamOrder() : new OpenClaims(),
     nodeMicroUsd,
     onTouch: (node) => fork.touch(node),
   };
@@ -437,13 +439,7 @@ export function stayingPods(view: NodeView, batch: ReadonlySet<string>): readonl
 /** The groups of the pod's own anti-affinity. */
 export function heldGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
   const { namespace = "default", labels = {} } = pod.metadata;
-  return requiredAntiAffinity(pod).map((term) =>
+  return requiredOf(pod.spec.affinity?.podAntiAffinity).map((term) =>
     topology.affinity(term, "antiAffinity", { namespace, labels }, true),
   );
-}
-
-export function requiredAntiAffinity(pod: Pod) {
-  const { requiredDuringSchedulingIgnoredDuringExecution: terms = [] } =
-    pod.spec.affinity?.podAntiAffinity ?? {};
-  return terms;
 }

@@ -47,7 +47,7 @@ export function amountsOf(resources: Resources): Amounts {
   return row;
 }
 
-/** The amount of a resource. For tests. */
+/** The amount of a resource; 0 if no node has had it so far. */
 export function amountOf(amounts: Amounts, name: string): number {
   const position = positionOf(name);
   return position === undefined ? 0 : (amounts[position] ?? 0);

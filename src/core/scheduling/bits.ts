@@ -154,7 +154,6 @@ export class Marks {
     if (word >= this.#high) this.#high = word + 1;
   }
 
-  /** Adds all members of the other set. */
   addAll(other: Marks): void {
     if (other.#high > this.#words.length) {
       const grown = new Uint32Array(other.#high);

@@ -26,13 +26,6 @@ export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
   return some.length === 0 ? [base] : some.map((term) => base.and(termRequirements(term)));
 }
 
-/** The first of {@link requiredAlternatives}, without computing the others. */
-export function firstAlternative(spec: Pod["spec"]): Requirements {
-  const base = selectorRequirements(spec.nodeSelector);
-  const first = requiredTerms(spec).find(asksForSomething);
-  return first === undefined ? base : base.and(termRequirements(first));
-}
-
 /** One alternative of a DaemonSet's pod: requirements on labels and on the name of the node. */
 export interface DaemonTerm {
   readonly wanted: Requirements;
@@ -61,7 +54,8 @@ export function isMeantByName({ fields }: DaemonTerm, name: string | undefined):
   return matchesNodeSelectorTerm({ matchFields: fields }, undefined, known);
 }
 
-function requiredTerms({ affinity }: Pod["spec"]): readonly NodeSelectorTerm[] {
+/** The required node affinity terms of the pod. A node must satisfy one of them. */
+export function requiredTerms({ affinity }: Pod["spec"]): readonly NodeSelectorTerm[] {
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return required?.nodeSelectorTerms ?? [];
 }

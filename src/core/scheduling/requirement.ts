@@ -5,17 +5,14 @@
  */
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 
-/**
- * A requirement on a label. It never changes. With `complement` false it has no bounds, because they were already
- * applied to its values.
- */
+/** A requirement on a label. It never changes. */
 export interface Requirement {
   readonly key: string;
   /** Whether all values except `values` are allowed. False: only `values` are allowed. */
   readonly complement: boolean;
   /** The listed values, sorted and without duplicates. */
   readonly values: readonly string[];
-  /** Inclusive bounds. With a bound, only integers are allowed. Only used if `complement` is true. */
+  /** Inclusive bounds. With a bound, only integers are allowed. Only set if `complement` is true. */
   readonly gte: number | undefined;
   readonly lte: number | undefined;
   /** How many different values must remain possible among instance types. */

@@ -46,10 +46,7 @@ export function normalizedKey(key: string): string {
   return NORMALIZED_KEYS.get(key) ?? key;
 }
 
-/**
- * A set of requirements, one for each label key. All of them must hold. It never changes. upstream:
- * pkg/scheduling/requirements.go.
- */
+/** A set of requirements, one for each label key. All of them must hold. */
 export class Requirements {
   /** The requirements by label key, ascending. */
   readonly #byKey: ReadonlyMap<string, Requirement>;
@@ -107,7 +104,6 @@ export class Requirements {
     return any;
   }
 
-  /** The requirements that have minValues. */
   withMinValues(): readonly Requirement[] {
     this.#withMinValues ??= [...this.all()].filter((one) => one.minValues !== undefined);
     return this.#withMinValues;

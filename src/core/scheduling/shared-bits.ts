@@ -7,7 +7,6 @@ import { type Bits, equalBits, hashOfBits } from "./bits.ts";
 /** The most sets that are kept. A bound is needed because a planning state may be used for days. */
 const MOST_KEPT = 10_000;
 
-/** Stores one object for all equal sets. */
 export class SharedBits {
   readonly #byHash = new Map<number, Bits[]>();
 

@@ -25,6 +25,14 @@ export function forbiddingTaints(
   );
 }
 
+/** Whether the taints let a pod with these tolerations in, maybe after it has dropped its preferences. */
+export function areTolerated(
+  tolerations: readonly Toleration[] | undefined,
+  taints: readonly Taint[],
+): boolean {
+  return forbiddingTaints(tolerations, taints).length === 0;
+}
+
 /** Whether the taint is normally removed by itself while a node starts. */
 export function isEphemeralTaint(taint: Taint): boolean {
   return (

@@ -49,12 +49,7 @@ const UNLIMITED: ReadonlyMap<string, number> = new Map();
 const limitsIn = new WeakMap<readonly CSINode[], Map<string, ReadonlyMap<string, number>>>();
 
 function limitsAmong(csiNodes: readonly CSINode[]): Map<string, ReadonlyMap<string, number>> {
-  let limits = limitsIn.get(csiNodes);
-  if (limits === undefined) {
-    limits = new Map();
-    limitsIn.set(csiNodes, limits);
-  }
-  return limits;
+  return within(limitsIn, csiNodes, () => new Map());
 }
 
 function limitsOf(csiNode: CSINode | undefined): ReadonlyMap<string, number> {
@@ -86,7 +81,7 @@ export class VolumeIndex {
   }
 
   /** Replaces the indexed objects, except the StorageClasses. */
-  see({ claims, volumes, csiNodes }: Omit<VolumeObjects, "classes">): void {
+  update({ claims, volumes, csiNodes }: Omit<VolumeObjects, "classes">): void {
     this.#claims = byName(claims);
     this.#volumes = byName(volumes);
     this.#csiNodes = byName(csiNodes);

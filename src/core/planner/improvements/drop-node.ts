@@ -16,13 +16,13 @@ export const dropNode: Improvement = {
   rule: { saves: "setting", strandsNoMorePods: false, mayPlaceMore: false },
   // A burstable type is cheap because of CPU credits, which run out. So a plan with burstable nodes is not changed by
   // price.
-  applies: (contest) => contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
-  improve: function* (contest) {
-    const { batch, options, best: before } = contest;
+  applies: (selection) => selection.mayRearrange && !selection.best.newClaims.some(isBurstable),
+  improve: function* (selection) {
+    const { batch, options, best: before } = selection;
     const { nodeMicroUsdPerHour } = options;
     // A batch that is too small to be packed is only corrected if its plan was a mistake, so each dropped node must
     // save that much. In a larger batch, each dropped node may save any amount.
-    const stepSaving = contest.mayPack ? 0 : minSavingOf({ saves: "mistake" }, options);
+    const stepSaving = selection.mayPack ? 0 : minSavingOf({ saves: "mistake" }, options);
     let best = before;
     const tried = new Set<PlannedClaim["pods"][number]>();
     for (let tries = 0; tries < MOST_NODES_DROPPED && best.newClaims.length > 1; tries++) {
@@ -36,7 +36,7 @@ export const dropNode: Improvement = {
       );
       if (failureByPrice(other, best, stepSaving, options) === undefined) best = other;
     }
-    if (best !== before) yield* contest.offerImproved("dropNode", best, dropNode.rule, before);
+    if (best !== before) yield* selection.offerImproved("dropNode", best, dropNode.rule, before);
   },
 };
 

@@ -32,9 +32,9 @@ export const moveNode: Improvement = {
   rule: { saves: "anything", strandsNoMorePods: true, mayPlaceMore: false },
   // A burstable type is cheap because of CPU credits, which run out. So a plan with burstable nodes is not changed by
   // price.
-  applies: (contest) => contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
-  improve: function* (contest) {
-    const { batch, best: plan } = contest;
+  applies: (selection) => selection.mayRearrange && !selection.best.newClaims.some(isBurstable),
+  improve: function* (selection) {
+    const { batch, best: plan } = selection;
     const moves = movesOf(batch, plan);
     const before = moves.length === 0 ? undefined : yield* withNodes(batch, plan, plan.newClaims);
     if (before === undefined) return;
@@ -43,8 +43,8 @@ export const moveNode: Improvement = {
       const moved = claims.with(at, to);
       const other = yield* withNodes(batch, plan, moved);
       if (other === undefined || other.preferencesGivenUp > before.preferencesGivenUp) continue;
-      yield* contest.offerImproved("moveNode", other.result, moveNode.rule, contest.best);
-      if (contest.best === other.result) claims = moved;
+      yield* selection.offerImproved("moveNode", other.result, moveNode.rule, selection.best);
+      if (selection.best === other.result) claims = moved;
     }
   },
 };

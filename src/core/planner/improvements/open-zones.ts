@@ -13,14 +13,14 @@ import type { Improvement } from "./improvement.ts";
 export const openZones: Improvement = {
   name: "openZones",
   rule: { saves: "setting", strandsNoMorePods: true, mayPlaceMore: false },
-  applies: (contest) => contest.source === "cheapestNodeWithoutZone",
-  improve: function* (contest) {
-    const { batch, best, beaten } = contest;
+  applies: (selection) => selection.source === "cheapestNodeWithoutZone",
+  improve: function* (selection) {
+    const { batch, best, beaten } = selection;
     const open = yield* inAllZones(batch, best);
     if (open === undefined) return;
     // With all zones, the plan may cost as much as or more than the plan without the zone. So it is compared with
     // `beaten`: the plan that the plan without the zone had to beat.
-    yield* contest.offerImproved("openZones", open, openZones.rule, beaten);
+    yield* selection.offerImproved("openZones", open, openZones.rule, beaten);
   },
 };
 

@@ -3,9 +3,39 @@ import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import { admittedSet } from "../../provisioning/feasibility/admission.ts";
 import type { Pass } from "../../provisioning/place.ts";
+import type { Template } from "../../provisioning/pools/pool-template.ts";
 import { rankOf } from "../../provisioning/pools/rank.ts";
-import type { ClassDemand } from "./class-demand.ts";
+import type { SetId } from "../../scheduling/requirement-space.ts";
 import { PoolPriceFloors } from "./pool-price-floors.ts";
+
+/** Pods of one class. If the class is divided over zones, only its pods for one zone. */
+export interface ClassPods {
+  readonly podClass: PodClass;
+  /** The number of preferences that these pods give up, because no NodePool has nodes that meet them. */
+  readonly step: number;
+  /** The class without these preferences. */
+  readonly variant: Variant;
+  /** The pods that are not placed yet. A pod is removed when it is placed. */
+  readonly items: QueuedPod[];
+  /** How much the rules between pods restrict where these pods may go: a weighted number of rules. */
+  readonly hardness: number;
+}
+
+/** One value of a topology label, such as one zone. */
+export interface Domain {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Pods of one class, and the nodes that they are packed for. */
+export interface ClassDemand {
+  readonly template: Template;
+  /** The requirements of the NodePool and of the pods together. */
+  readonly set: SetId;
+  /** The domain of these pods, if topology spread divides the class over domains. */
+  readonly domain?: Domain;
+  readonly pods: ClassPods;
+}
 
 type NodePoolAndSet = Pick<ClassDemand, "template" | "set">;
 

@@ -17,7 +17,7 @@ import type { SetId } from "../../scheduling/requirement-space.ts";
 import { uses, type WithoutHeuristics } from "../heuristics.ts";
 import { HOST_DIMENSION_SHARE, MOST_HOST_DIMENSIONS, MOST_REQUIREMENT_SETS } from "../settings.ts";
 import { perHostOf } from "../sources/least-hosts.ts";
-import type { ClassDemand, ClassPods, Domain } from "./class-demand.ts";
+import type { ClassDemand, ClassPods, Domain } from "./class-demands.ts";
 import { ClassDemands } from "./class-demands.ts";
 import { type DomainNow, dividedByDomain } from "./domains.ts";
 import { type NodeBin, nodeBins } from "./node-bins.ts";
@@ -26,7 +26,6 @@ import { type ResourcePrices, resourcePrices } from "./resource-prices.ts";
 
 /** Pods with equal requests, for nodes with equal requirements. */
 export interface PodRow extends Row {
-  /** The NodePool. */
   readonly template: Template;
   /** The requirements of the NodePool and of the pods together. */
   readonly set: SetId;
@@ -191,7 +190,8 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
         ...resources.map((name) => requests[name] ?? 0),
         ...perHost,
       ]);
-      const perBin = smallest(otherRules.map(({ group }) => perHostOf(group)));
+      const limits = otherRules.map(({ group }) => perHostOf(group));
+      const perBin = limits.length === 0 ? undefined : Math.min(...limits);
       return { demand, amounts, classes: [], perBin };
     });
     row.classes.push(demand.pods);
@@ -206,10 +206,6 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
     count: classes.reduce((sum, { items }) => sum + items.length, 0),
     classes: isHardestFirst ? classes.sort((a, b) => b.hardness - a.hardness) : classes,
   }));
-}
-
-function smallest(numbers: readonly number[]): number | undefined {
-  return numbers.length === 0 ? undefined : Math.min(...numbers);
 }
 
 /** The rules that limit pods on one host but are not a dimension of the packing. */

@@ -11,7 +11,7 @@ import type { PodClass } from "../../provisioning/batch/pod-class.ts";
 import type { TopologyGroup } from "../../provisioning/topology/topology-group.ts";
 import type { PlannerOptions } from "../planner-options.ts";
 import { LEAST_GAIN_OF_DOMAIN } from "../settings.ts";
-import type { ClassPods, Domain } from "./class-demand.ts";
+import type { ClassPods, Domain } from "./class-demands.ts";
 import type { PackingDemand, PodRow } from "./demand.ts";
 import { countingOf, type DomainNow } from "./domains.ts";
 import { pack } from "./pack.ts";

@@ -13,7 +13,7 @@ import type { Pass } from "../../provisioning/place.ts";
 import type { Rule, TopologyGroup } from "../../provisioning/topology/topology-group.ts";
 import { allows } from "../../scheduling/requirement.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
-import type { ClassDemand } from "./class-demand.ts";
+import type { ClassDemand } from "./class-demands.ts";
 
 /**
  * The value of the label `key` on the node where the pod runs. Undefined: the pod does not run, or its node is unknown.

@@ -7,12 +7,11 @@ import type { Pass } from "../../provisioning/place.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
 import { type Bits, bitIndices, hasBit } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
-import type { Domain } from "./class-demand.ts";
+import type { Domain } from "./class-demands.ts";
 import { type Bin, holds, type Row } from "./packing.ts";
 
 /** Nodes of one instance type with one set of requirements. */
 export interface NodeBin extends Bin {
-  /** The NodePool. */
   readonly template: Template;
   readonly set: SetId;
   /** The domain of the node, if topology spread divides some of its pods over domains. */

@@ -18,7 +18,6 @@ export interface Row {
 export interface Bin {
   /** How much one bin has of each dimension. */
   readonly amounts: Float64Array;
-  /** The cost of one bin. */
   readonly price: number;
   /** Indices of the rows whose items such a bin may hold. Kinds of bins with equal lists share one array. */
   readonly rows: readonly number[];

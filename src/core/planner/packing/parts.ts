@@ -9,7 +9,6 @@ export interface PackingPart {
   readonly packing: Packing;
   /** For each row of the part: its index in the whole packing. */
   readonly rows: readonly number[];
-  /** The number of items in this part. */
   readonly count: number;
   /** Translates a solution of the part into one of the whole packing. */
   readonly inWhole: (uses: readonly PatternUse[]) => readonly PatternUse[];

@@ -9,7 +9,7 @@ import { NewNodeClaim } from "../../provisioning/nodes/new-nodeclaim.ts";
 import type { Pass } from "../../provisioning/place.ts";
 import { type Bits, hasBit, intersectionOf, setBit } from "../../scheduling/bits.ts";
 import { MOST_REFUSALS } from "../settings.ts";
-import type { ClassPods } from "./class-demand.ts";
+import type { ClassPods } from "./class-demands.ts";
 import type { PackingDemand } from "./demand.ts";
 import type { NodeBin } from "./node-bins.ts";
 import type { Pattern, PatternUse } from "./packing.ts";

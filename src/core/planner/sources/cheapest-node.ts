@@ -15,16 +15,16 @@ import type { PlanSource } from "./source.ts";
 export const cheapestNode: PlanSource = {
   name: "cheapestNode",
   rule: { saves: "setting", strandsNoMorePods: true, mayPlaceMore: false },
-  applies: (contest) => contest.mayRearrange && contest.batch.queued.length > 1,
-  plan: function* (contest) {
-    const { batch, options, best: known } = contest;
+  applies: (selection) => selection.mayRearrange && selection.batch.queued.length > 1,
+  plan: function* (selection) {
+    const { batch, options, best: known } = selection;
     const { rule } = cheapestNode;
     const first = yield* planByCheapestNode(batch, options.nodeMicroUsdPerHour);
-    yield* contest.offer("cheapestNode", first, rule, known);
-    if (!contest.uses("cheapestNodeWithoutZone")) return;
+    yield* selection.offer("cheapestNode", first, rule, known);
+    if (!selection.uses("cheapestNodeWithoutZone")) return;
     for (const fewer of withOneZoneClosed(batch, first)) {
       const other = yield* planByCheapestNode(fewer, options.nodeMicroUsdPerHour);
-      yield* contest.offer("cheapestNodeWithoutZone", other, rule, known);
+      yield* selection.offer("cheapestNodeWithoutZone", other, rule, known);
     }
   },
 };

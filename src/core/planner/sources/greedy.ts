@@ -7,9 +7,9 @@ import type { PodClass } from "../../provisioning/batch/pod-class.ts";
 import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { type Batch, planOf, planUntil } from "../../provisioning/solve.ts";
-import type { Contest } from "../contest.ts";
 import { totalRequests } from "../packing/total-requests.ts";
 import { priceMicroUsd } from "../plan-price.ts";
+import type { PlanSelection } from "../plan-selection.ts";
 import type { PlannerOptions } from "../planner-options.ts";
 import { raceOf } from "./race.ts";
 import type { PlanSource } from "./source.ts";
@@ -18,23 +18,23 @@ export const greedy: PlanSource = {
   name: "greedy",
   rule: { saves: "anything", strandsNoMorePods: false, mayPlaceMore: true },
   applies: () => true,
-  plan: function* (contest) {
-    const { batch, mayPack, options } = contest;
-    const races = mayPack && contest.uses("race") && contest.uses("packing");
-    contest.race = races ? yield* raceOf(batch, options) : undefined;
-    const plan = yield* contest.race === undefined
+  plan: function* (selection) {
+    const { batch, mayPack, options } = selection;
+    const races = mayPack && selection.uses("race") && selection.uses("packing");
+    selection.race = races ? yield* raceOf(batch, options) : undefined;
+    const plan = yield* selection.race === undefined
       ? planOf(batch)
-      : planUntil(batch, contest.race.isLost);
+      : planUntil(batch, selection.race.isLost);
     if (plan === undefined) return;
-    yield* contest.offer("greedy", plan, greedy.rule);
+    yield* selection.offer("greedy", plan, greedy.rule);
     const isWeighed = mayPack && plan.newClaims.length > 0;
-    contest.isSettled = isWeighed && isNearTheBound(batch, plan, options);
+    selection.isSettled = isWeighed && isNearTheBound(batch, plan, options);
   },
 };
 
 /** Finishes the greedy plan that the race had stopped, because the packing cost more than expected. */
-export function* finishGreedy(contest: Contest): Steps<void> {
-  yield* contest.offer("greedy", yield* planOf(contest.batch), greedy.rule);
+export function* finishGreedy(selection: PlanSelection): Steps<void> {
+  yield* selection.offer("greedy", yield* planOf(selection.batch), greedy.rule);
 }
 
 /** Whether the plan's price is so close to the lower bound for its pods that no other plan can save enough. */

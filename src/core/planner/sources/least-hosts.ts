@@ -10,11 +10,11 @@ import {
   type Rule,
   type TopologyGroup,
 } from "../../provisioning/topology/topology-group.ts";
-import type { ClassPods } from "../packing/class-demand.ts";
+import type { ClassPods } from "../packing/class-demands.ts";
 
 /**
- * The bound of the rule that needs most nodes. `rows`: the rows of the packing demand; `batchPods`: all pods of the
- * batch.
+ * The bound, by the host rule that needs most nodes. `rows`: the rows of the packing demand. `batchPods`: the number of
+ * pods in the batch.
  */
 export function leastHosts(
   classes: Pass["classes"],

@@ -2,25 +2,26 @@
 import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { planOf } from "../../provisioning/solve.ts";
-import type { Contest } from "../contest.ts";
 import { packBelow } from "../packing/pack-first.ts";
+import type { PlanSelection } from "../plan-selection.ts";
 import { finishGreedy } from "./greedy.ts";
 import type { PlanSource } from "./source.ts";
 
 export const packing: PlanSource = {
   name: "packing",
   rule: { saves: "setting", strandsNoMorePods: false, mayPlaceMore: false },
-  applies: (contest) =>
-    contest.mayPack && !(contest.hasPlan && contest.best.newClaims.length === 0),
-  plan: function* (contest) {
-    const packed = yield* packedPlan(contest);
-    if (!contest.hasPlan && contest.race?.isWonBy(packed) === true) contest.noteStopped("greedy");
-    else if (!contest.hasPlan) yield* finishGreedy(contest);
-    yield* contest.offer("packing", packed, packing.rule);
+  applies: (selection) =>
+    selection.mayPack && !(selection.hasPlan && selection.best.newClaims.length === 0),
+  plan: function* (selection) {
+    const packed = yield* packedPlan(selection);
+    if (!selection.hasPlan && selection.race?.isWonBy(packed) === true)
+      selection.noteStopped("greedy");
+    else if (!selection.hasPlan) yield* finishGreedy(selection);
+    yield* selection.offer("packing", packed, packing.rule);
   },
 };
 
-function* packedPlan({ batch, options, race }: Contest): Steps<SchedulingResult> {
+function* packedPlan({ batch, options, race }: PlanSelection): Steps<SchedulingResult> {
   let demand = race?.demand;
   return yield* planOf(batch, function* (pass, queued) {
     const ofAll = demand;

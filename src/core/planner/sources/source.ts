@@ -1,15 +1,14 @@
 /** The interface of every plan source. Each source is a file beside this one; all.ts lists them in order. */
 import type { Steps } from "../../../base/steps.ts";
 import type { AcceptanceRule } from "../acceptance.ts";
-import type { Contest } from "../contest.ts";
 import type { SourceName } from "../heuristics.ts";
+import type { PlanSelection } from "../plan-selection.ts";
 
 export interface PlanSource {
   readonly name: SourceName;
-  /** The acceptance rule for the plans of this source. */
   readonly rule: AcceptanceRule;
   /** Whether the source can plan this batch, and may find a better plan than the best one so far. */
-  applies(contest: Contest): boolean;
+  applies(selection: PlanSelection): boolean;
   /** Makes the plans of this source and offers each of them. */
-  plan(contest: Contest): Steps<void>;
+  plan(selection: PlanSelection): Steps<void>;
 }

@@ -8,9 +8,9 @@ import type { PlanSource } from "./source.ts";
 export const upstreamGreedy: PlanSource = {
   name: "upstreamGreedy",
   rule: { saves: "anything", strandsNoMorePods: false, mayPlaceMore: true },
-  applies: (contest) => contest.mayReplan,
-  plan: function* (contest) {
-    const plan = yield* planAsUpstream(contest.batch);
-    if (plan !== undefined) yield* contest.offer("upstreamGreedy", plan, upstreamGreedy.rule);
+  applies: (selection) => selection.mayReplan,
+  plan: function* (selection) {
+    const plan = yield* planAsUpstream(selection.batch);
+    if (plan !== undefined) yield* selection.offer("upstreamGreedy", plan, upstreamGreedy.rule);
   },
 };

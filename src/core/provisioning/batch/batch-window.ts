@@ -38,7 +38,6 @@ export class BatchWindow {
     return Math.min(this.#extendedAtMs + idleMs, this.#openedAtMs + maxMs);
   }
 
-  /** When the window opened. Undefined: no window is open. */
   get openedAtMs(): number | undefined {
     return this.#openedAtMs;
   }

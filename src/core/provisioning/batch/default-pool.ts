@@ -16,6 +16,7 @@ import {
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import { within } from "../../../base/within.ts";
+import { requiredTerms } from "../../scheduling/pod-requirements.ts";
 
 /** Prefix of a Provisioner's name in the annotation. A name without the prefix is a NodePool's. */
 const OF_PROVISIONER = "provisioner/";
@@ -66,10 +67,8 @@ function choiceOf(namespace: string, value: string): (spec: PodSpec) => PodSpec 
 }
 
 /** Whether the node selector or a required node affinity term has a label that names the pool. */
-function namesPool({ nodeSelector = {}, affinity }: PodSpec): boolean {
-  const { nodeSelectorTerms = [] } =
-    affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? {};
-  const expressions = nodeSelectorTerms.flatMap(({ matchExpressions = [] }) => matchExpressions);
-  const keys = [...Object.keys(nodeSelector), ...expressions.map(({ key }) => key)];
+function namesPool(spec: PodSpec): boolean {
+  const expressions = requiredTerms(spec).flatMap(({ matchExpressions = [] }) => matchExpressions);
+  const keys = [...Object.keys(spec.nodeSelector ?? {}), ...expressions.map(({ key }) => key)];
   return keys.some((key) => key === NODEPOOL_LABEL_KEY || key === PROVISIONER_NAME_LABEL_KEY);
 }

@@ -16,8 +16,13 @@ import {
 import { boundProblem, valuesProblem } from "../../../apis/karpenter/requirement-validation.ts";
 import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { meantName } from "../../../base/slips.ts";
-import { asksForSomething, firstAlternative } from "../../scheduling/pod-requirements.ts";
+import {
+  asksForSomething,
+  requiredAlternatives,
+  requiredTerms,
+} from "../../scheduling/pod-requirements.ts";
 import { allowsAbsence, forbidsAll, toRequirement } from "../../scheduling/requirement.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 
@@ -51,21 +56,16 @@ export function refusal(
 ): string | undefined {
   if (!plansClaims && hasResourceClaims(pod)) return NO_DYNAMIC_RESOURCES;
   const { nodeSelector } = pod.spec;
-  const terms = requiredTerms(pod);
+  const terms = requiredTerms(pod.spec);
   const problems = ruleProblems(pod, wellKnownLabels);
   if (problems.size > 0) return [...problems].join("; ");
   if (terms.length > 0 && !terms.some(asksForSomething))
     return "node selector terms without matchExpressions match no node";
   if (nodeSelector === undefined && terms.length === 0) return volumes.refusal(pod);
-  const required = firstAlternative(pod.spec);
+  const required = requiredAlternatives(pod.spec)[0] as Requirements;
   const forbidden = (key: string) => required.has(key) && forbidsAll(required.get(key));
   if (ownerLabels.length > 0 && ownerLabels.every(forbidden)) return NOT_FOR_US;
   return volumes.refusal(pod);
-}
-
-function requiredTerms({ spec }: Pod): readonly NodeSelectorTerm[] {
-  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return required?.nodeSelectorTerms ?? [];
 }
 
 /** Every problem of the node selector and the required node affinity, so that users can correct all of them at once. */
@@ -77,7 +77,7 @@ function ruleProblems(pod: Pod, wellKnownLabels: readonly string[]): ReadonlySet
   };
   for (const key in nodeSelector)
     add(keyRefusal(key, wellKnownLabels) ?? valuesProblem(key, [nodeSelector[key] as string]));
-  for (const { matchFields = [], matchExpressions = [] } of requiredTerms(pod)) {
+  for (const { matchFields = [], matchExpressions = [] } of requiredTerms(pod.spec)) {
     if (matchFields.length > 0) add("node selector term with matchFields is not supported");
     for (const one of matchExpressions) add(expressionRefusal(one, wellKnownLabels));
   }

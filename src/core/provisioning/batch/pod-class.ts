@@ -32,7 +32,7 @@ import { nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts
  */
 export interface Variant {
   readonly requirements: Requirements;
-  /** The requirements without the heaviest preferred term. They decide which topology domains count. */
+  /** The requirements without any preferred term. They decide which topology domains count. */
   readonly strict: Requirements;
   /** The requirements without the host name, because a planned node has no host name yet. */
   readonly set: SetId;
@@ -161,7 +161,7 @@ export class PodClasses {
     const text = specText(pod.spec);
     let draft = known.get(text);
     if (draft === undefined) {
-      const { requests, demand } = this.#amountsOf(this.#requestsOf(pod));
+      const { requests, demand } = this.#amountsOf(pod);
       const { preferencePolicy, wellKnownLabels } = this.#known.settings;
       const wishes = wishesOf(pod.spec, preferencePolicy, wellKnownLabels);
       const owner = ownerOf(pod);
@@ -207,17 +207,11 @@ export class PodClasses {
     return within(this.#ofNamespace, namespace, () => new Map<object, TopologyGroup>());
   }
 
-  #requestsOf(pod: Pod): Resources {
-    const requests = podRequests(pod);
-    return this.#known.devices?.plainRequests(requests) ?? requests;
-  }
-
-  #amountsOf(requests: Resources): Amounts {
+  #amountsOf(pod: Pod): Amounts {
+    const all = podRequests(pod);
+    const requests = this.#known.devices?.plainRequests(all) ?? all;
     const text = JSON.stringify(requests);
-    return within(this.#amounts, text, () => ({
-      requests,
-      demand: demandOf(requests),
-    }));
+    return within(this.#amounts, text, () => ({ requests, demand: demandOf(requests) }));
   }
 
   /** Returns the pod's class. {@link announce} must have been called for all pods before. */
@@ -237,7 +231,8 @@ export class PodClasses {
     if (wishes === undefined) return undefined;
     const { draft } = podClass;
     const guards = before.rules.filter((rule) => rule.group.inverse);
-    const variant = this.#variant(draft, step, wishes, guards, selectedSet(podClass));
+    const selected = new Set(podClass.countedBy.filter((group) => !group.inverse));
+    const variant = this.#variant(draft, step, wishes, guards, selected);
     podClass.variants.push(variant);
     return variant;
   }
@@ -352,20 +347,18 @@ export function untried(variant: Variant): Variant & { readonly ruledOut: Marks 
   };
 }
 
-/** Clears the nodes that have refused the variant. */
-function forgetTrials(variant: Variant): void {
-  variant.deadNodes.clear();
-  variant.deadClaims.clear();
-  variant.deadTemplates.clear();
-  variant.refusedSets?.clear();
-}
-
 /** Clears all that a pass has found out about the class by trying it. */
 export function forgetTries(podClass: PodClass): void {
   podClass.failedAt = -1;
   if (podClass.deferred !== undefined) delete podClass.deferred;
   const { variants } = podClass;
-  for (let step = 0; step < variants.length; step++) forgetTrials(variants[step] as Variant);
+  for (let step = 0; step < variants.length; step++) {
+    const { deadNodes, deadClaims, deadTemplates, refusedSets } = variants[step] as Variant;
+    deadNodes.clear();
+    deadClaims.clear();
+    deadTemplates.clear();
+    refusedSets?.clear();
+  }
 }
 
 /** The most different amounts that are kept. A bound is needed because a prepared cluster is kept for days. */
@@ -411,10 +404,6 @@ interface Counting {
 function ownerOf(pod: Pod): Owner {
   const { namespace = "default", labels = {} } = pod.metadata;
   return { namespace, labels, tolerations: pod.spec.tolerations ?? [] };
-}
-
-function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
-  return new Set(podClass.countedBy.filter((group) => !group.inverse));
 }
 
 /**

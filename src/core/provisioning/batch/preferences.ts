@@ -10,7 +10,11 @@ import type {
   TopologySpreadConstraint,
 } from "../../../apis/core/pod.ts";
 import { type PodTemplate, templateOf } from "../../../apis/core/pod-template.ts";
-import { requiredAlternatives, termRequirements } from "../../scheduling/pod-requirements.ts";
+import {
+  requiredAlternatives,
+  requiredOf,
+  termRequirements,
+} from "../../scheduling/pod-requirements.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
 import { isUsablePreference } from "./eligibility.ts";
@@ -81,9 +85,9 @@ function readWishes(
       weight,
       term: termRequirements(preference),
     })),
-    affinity: podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? NONE,
+    affinity: requiredOf(podAffinity),
     preferredAffinity: preferredPods(podAffinity),
-    antiAffinity: podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? NONE,
+    antiAffinity: requiredOf(podAntiAffinity),
     preferredAntiAffinity: preferredPods(podAntiAffinity),
     spreads: respect
       ? spreads

@@ -50,10 +50,6 @@ export class Queue {
     this.#length = items.length;
   }
 
-  get length(): number {
-    return this.#length;
-  }
-
   /**
    * The next pod to try. Undefined: all pods are placed, or a full round placed none. `stuck`: whether nothing has
    * changed for this class since its last try. Pods of a stuck class are skipped.
@@ -226,6 +222,7 @@ function byUidThenKey(a: QueuedPod, b: QueuedPod): number {
   return compareText(a.pod.metadata.uid ?? "", b.pod.metadata.uid ?? "") || byKey(a, b);
 }
 
-function byKey(a: QueuedPod, b: QueuedPod): number {
+/** Sorts by the keys of the pods. */
+export function byKey(a: { readonly pod: Pod }, b: { readonly pod: Pod }): number {
   return compareText(keyOf(a.pod), keyOf(b.pod));
 }

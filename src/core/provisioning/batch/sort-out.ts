@@ -3,14 +3,17 @@
  * only in their names are computed once.
  */
 import { maxRunProblem } from "../../../apis/core/max-run.ts";
-import type { Pod } from "../../../apis/core/pod.ts";
+import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
+import { isResized } from "../../../apis/core/pod-resources.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
+import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
+import type { Labels } from "../topology/topology-group.ts";
 import { refusal } from "./eligibility.ts";
-import { Lookalikes } from "./lookalikes.ts";
 import type { Draft, PodClass } from "./pod-class.ts";
 import { priorityOf } from "./queue.ts";
 
@@ -43,15 +46,57 @@ export function* sortOut(
     refusal: refusal(sample, known),
     priority: priorityOf(sample),
   });
-  const lookalikes = new Lookalikes(find);
+  const equalPods = new EqualPods(find);
   const batch: BatchPod[] = [];
   const refused: UnschedulablePod[] = [];
   yield* eachInSteps(pods, (pod) => {
     // A default spread depends on the pod's owner, so pods that differ only in their names may have different results.
-    const alike = defaultSpread === undefined ? lookalikes.of(pod) : find(pod);
+    const alike = defaultSpread === undefined ? equalPods.of(pod) : find(pod);
     const message = alike.refusal ?? maxRunProblem(pod);
     if (message === undefined) batch.push({ pod, alike });
     else refused.push({ pod, message, pools: [], ignored: true });
   });
   return { batch, refused };
+}
+
+/**
+ * Finds pods that differ only in their names. Pods of one template share one spec object and one label object. So pods
+ * with the same two objects are equal. `T`: the facts that are computed once for each group. Exported for tests.
+ */
+export class EqualPods<T> {
+  readonly #find: (sample: Pod) => T;
+  /**
+   * Results by namespace, labels and spec. There are fewer label objects than specs, so labels come before specs to
+   * have fewer inner maps.
+   */
+  readonly #found = new Map<string | undefined, Map<Labels | undefined, Map<PodSpec, T>>>();
+
+  /**
+   * `find` computes the facts for a group. It must not read the name, the owner or the timestamps of its pod, because
+   * the other pods of the group have different ones.
+   */
+  constructor(find: (sample: Pod) => T) {
+    this.#find = find;
+  }
+
+  of(pod: Pod): T {
+    const { spec } = pod;
+    if (isOfItsOwn(pod)) return this.#find(pod);
+    const { namespace, labels } = pod.metadata;
+    const byLabels = within(
+      this.#found,
+      namespace,
+      () => new Map<Labels | undefined, Map<PodSpec, T>>(),
+    );
+    const bySpec = within(byLabels, labels, () => new Map<PodSpec, T>());
+    return within(bySpec, spec, () => this.#find(pod));
+  }
+}
+
+/**
+ * Whether the pod cannot share a result with other pods. Names of volume claims may contain the pod's name, and a
+ * resize or resource claims make its status matter.
+ */
+function isOfItsOwn(pod: Pod): boolean {
+  return (pod.spec.volumes?.length ?? 0) > 0 || isResized(pod) || hasResourceClaims(pod);
 }

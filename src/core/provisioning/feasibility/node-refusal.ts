@@ -22,9 +22,7 @@ export interface ShortResource {
 
 export type NodeRefusal =
   | ShortResource
-  /** The pod does not tolerate the taint. */
   | { readonly stage: "taints"; readonly taint: Taint }
-  /** The node's label does not satisfy the requirement. */
   | { readonly stage: "requirements"; readonly requirement: Requirement }
   /** The node is in none of the places where the pod's volumes can be reached. */
   | { readonly stage: "volumes"; readonly places: readonly Requirements[] }
@@ -34,7 +32,6 @@ export type NodeRefusal =
   | { readonly stage: "attachSlots"; readonly drivers: readonly string[] }
   /** The node does not have the devices that the pod claims. */
   | { readonly stage: "devices"; readonly why: string }
-  /** The topology rule does not allow the node. */
   | { readonly stage: "topology"; readonly rule: Rule };
 
 /** The reason of a refusal, by the name that plans report. */

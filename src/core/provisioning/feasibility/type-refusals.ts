@@ -17,7 +17,6 @@ export interface AskedType {
   readonly requests: Resources;
   /** The requirements of the pool, of the pod and of its volumes together. */
   readonly requirements: Requirements;
-  /** The requirements of the pod's volumes. */
   readonly volumes: Requirements;
   /** The types that can attach the pod's volumes. Undefined: all types can. */
   readonly attaching: Bits | undefined;
@@ -31,7 +30,6 @@ export type TypeRefusal =
   | { readonly stage: "offerings"; readonly key: string; readonly value: string }
   /** No available offering is at a place where the pod's volumes can be reached. */
   | { readonly stage: "noOffering" }
-  /** The type can attach fewer volumes than the pod has. */
   | { readonly stage: "attachSlots" };
 
 /** The labels that belong to an offering, not to its instance type. */

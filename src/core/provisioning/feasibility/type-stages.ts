@@ -38,7 +38,6 @@ export function withSlots({ slots }: Template, volumes: VolumeUsage, types: Bits
 interface Launched {
   readonly set: SetId;
   readonly types: Bits;
-  /** Whether the node is launched into a reservation. */
   readonly isReserved: boolean;
 }
 

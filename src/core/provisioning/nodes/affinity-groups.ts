@@ -10,14 +10,14 @@ import { addResources, NO_RESOURCES, type Resources } from "../../../apis/resour
 import { within } from "../../../base/within.ts";
 import { demandOf } from "../../scheduling/amounts.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
-import { forbiddingTaints } from "../../scheduling/taints.ts";
+import { areTolerated } from "../../scheduling/taints.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import type { Template } from "../pools/pool-template.ts";
 import {
   anyCounted,
+  type GroupDomains,
   isAllowedIn,
-  type MeetingPlace,
   type Place,
   type Rule,
   type TopologyGroup,
@@ -26,7 +26,6 @@ import { ExistingNode } from "./existing-node.ts";
 import { NewNodeClaim } from "./new-nodeclaim.ts";
 import type { PlanningContext } from "./trial.ts";
 
-/** The nodes and pools where pods can be placed. */
 interface Places {
   readonly context: PlanningContext;
   readonly templates: readonly Template[];
@@ -39,15 +38,12 @@ type Members = ReadonlyMap<PodClass, number>;
 const NO_RULES: readonly Rule[] = [];
 const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
-/**
- * The meeting place of each affinity group: the domains where its first pod may go. It is computed when it is first
- * needed.
- */
-export function meetingPlaces(
+/** For each affinity group: the domains where its first pod may go. They are computed when they are first needed. */
+export function groupDomainsOf(
   places: Places,
   queued: readonly QueuedPod[],
-): ReadonlyMap<TopologyGroup, MeetingPlace> {
-  const meetings = new Map<TopologyGroup, MeetingPlace>();
+): ReadonlyMap<TopologyGroup, GroupDomains> {
+  const groupDomains = new Map<TopologyGroup, GroupDomains>();
   const owners = ownersOf(queued);
   const countedBy = new Map<TopologyGroup, ReadonlySet<TopologyGroup>>();
   for (const [group, own] of owners) countedBy.set(group, othersOf(group, own, owners));
@@ -57,9 +53,9 @@ export function meetingPlaces(
     for (const other of countedBy.get(group) ?? [])
       if (countedBy.get(other)?.has(group))
         for (const [podClass, pods] of owners.get(other) ?? []) members.set(podClass, pods);
-    meetings.set(group, new Meeting(places, group, members));
+    groupDomains.set(group, new AffinityGroupDomains(places, group, members));
   }
-  return meetings;
+  return groupDomains;
 }
 
 /** For each affinity group: the classes that have this affinity and are counted by it, with their numbers of pods. */
@@ -102,12 +98,15 @@ function othersOf(
  * Whether the pod would be the first of its affinity group, but does not fit where the whole group fits. Then other
  * pods of the group are placed before it.
  */
-export function waitsForMeeting({ draft, sample, variants: [asWritten] }: PodClass): boolean {
+export function waitsForGroup({ draft, sample, variants: [asWritten] }: PodClass): boolean {
   // Exits early: this runs for every pod that is placed, and most pods have no affinity.
   if (draft.wishes.affinity.length === 0) return false;
   return (asWritten?.rules ?? NO_RULES).some(
     ({ group, self }) =>
-      self && group.meeting !== undefined && !anyCounted(group) && !group.meeting.isFor(sample),
+      self &&
+      group.groupDomains !== undefined &&
+      !anyCounted(group) &&
+      !group.groupDomains.isFor(sample),
   );
 }
 
@@ -115,12 +114,13 @@ export function waitsForMeeting({ draft, sample, variants: [asWritten] }: PodCla
  * Lets the first pod of the group choose any domain in which it fits. Called if the pod has no place otherwise. Returns
  * whether a group was changed.
  */
-export function giveUpMeeting({ sample, variants: [asWritten] }: PodClass): boolean {
+export function freeFirstPod({ sample, variants: [asWritten] }: PodClass): boolean {
   let isGivenUp = false;
   for (const { group, self } of asWritten?.rules ?? NO_RULES) {
-    const { meeting } = group;
-    if (!self || meeting === undefined || anyCounted(group) || !meeting.isFor(sample)) continue;
-    group.meeting = undefined;
+    const { groupDomains } = group;
+    if (!self || groupDomains === undefined || anyCounted(group) || !groupDomains.isFor(sample))
+      continue;
+    group.groupDomains = undefined;
     group.revision++;
     isGivenUp = true;
   }
@@ -128,17 +128,17 @@ export function giveUpMeeting({ sample, variants: [asWritten] }: PodClass): bool
 }
 
 /** Pods that fit together on one host. */
-interface Company {
+interface HostFit {
   readonly pods: number;
   readonly classes: ReadonlySet<PodClass>;
 }
 
-class Meeting implements MeetingPlace {
+class AffinityGroupDomains implements GroupDomains {
   readonly #places: Places;
   readonly #group: TopologyGroup;
   readonly #members: Members;
   #domains: { readonly best: ReadonlySet<string> | undefined } | undefined;
-  #company: Company | undefined;
+  #hostFit: HostFit | undefined;
   /** For each class: the requirements of its nodes, one set for each required term. */
   readonly #wanted = new Map<PodClass, readonly SetId[]>();
 
@@ -170,16 +170,16 @@ class Meeting implements MeetingPlace {
    * The most pods of the group that fit on one host, existing or new. Pods of a large class may take all the room of a
    * new node, so each class is tried as the first one there.
    */
-  #onOneHost(): Company {
-    if (this.#company !== undefined) return this.#company;
+  #onOneHost(): HostFit {
+    if (this.#hostFit !== undefined) return this.#hostFit;
     const { templates, nodes, context } = this.#places;
     const classes = [...this.#members.keys()];
     const all = this.#podsInAll();
-    let best: Company = { pods: 0, classes: new Set() };
+    let best: HostFit = { pods: 0, classes: new Set() };
     const consider = (host: Place, order: readonly PodClass[]) => {
       if (best.pods >= all) return;
-      const company = this.#onHost(host, all, order);
-      if (company.pods > best.pods) best = company;
+      const fit = this.#onHost(host, all, order);
+      if (fit.pods > best.pods) best = fit;
     };
     for (const template of templates) {
       const host = new NewNodeClaim(0, template, template.usable, context);
@@ -187,12 +187,12 @@ class Meeting implements MeetingPlace {
       for (const first of classes) consider(host, [first, ...classes]);
     }
     for (const node of nodes) consider(node, classes);
-    this.#company = best;
+    this.#hostFit = best;
     return best;
   }
 
   /** The pods that fit together on the host, if classes are placed in this order. Stops after `most` pods. */
-  #onHost(host: Place, most: number, order: Iterable<PodClass>): Company {
+  #onHost(host: Place, most: number, order: Iterable<PodClass>): HostFit {
     if (!(host instanceof NewNodeClaim || host instanceof ExistingNode))
       return { pods: most, classes: new Set(order) };
     const { space } = this.#places.context;
@@ -286,7 +286,7 @@ class Meeting implements MeetingPlace {
     const { key, counts } = this.#group;
     const { rules, strict } = asWritten as Variant;
     return rules.every(({ group, self }) => {
-      if (group.key !== key || group.meeting !== undefined || group.type === "affinity")
+      if (group.key !== key || group.groupDomains !== undefined || group.type === "affinity")
         return true;
       const isAllowed = (one: string) => isAllowedIn(group, one, self, strict.get(key));
       return isAllowed(domain) || ![...counts.keys()].some(isAllowed);
@@ -339,7 +339,7 @@ function mostOnAnyHost({ ports, draft, variants: [asWritten] }: PodClass): numbe
 }
 
 function isTolerated({ draft }: PodClass, { taints }: Pick<Template, "taints">): boolean {
-  return forbiddingTaints(draft.wishes.tolerations, taints).length === 0;
+  return areTolerated(draft.wishes.tolerations, taints);
 }
 
 /** Whether the node's labels and taints allow a pod of the class, and its volumes can be reached there. */

@@ -82,7 +82,6 @@ export class DeviceAccess {
     return this.state.isClaimed;
   }
 
-  /** The devices that the pod needs. Undefined: it needs no devices. */
   needsOf(pod: Pod): DeviceNeeds | undefined {
     return this.state.needsOf(pod);
   }

@@ -29,7 +29,7 @@ import { type DaemonTerm, daemonTerms, isMeantByName } from "../../scheduling/po
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import { forbiddingTaints } from "../../scheduling/taints.ts";
+import { areTolerated } from "../../scheduling/taints.ts";
 import { claimName, type VolumeIndex } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
@@ -90,8 +90,7 @@ export interface Saved {
   readonly remaining: Amounts;
   readonly ports: number;
   readonly mounts: number;
-  /** The saved value of {@link ExistingNode.trial}. */
-  readonly trial: number;
+  readonly lastFork: number;
 }
 
 export class ExistingNode implements Place {
@@ -106,7 +105,7 @@ export class ExistingNode implements Place {
   /** Whether the current what-if question removes the node. If so, it takes no pods. */
   gone = false;
   /** Number of the fork that last placed a pod on the node. 0: no fork did, or its changes are undone. */
-  trial = 0;
+  lastFork = 0;
   /** Resources that are left without the changes of an open fork. */
   #settled: Amounts;
   #remaining: Amounts;
@@ -145,7 +144,6 @@ export class ExistingNode implements Place {
     return this.#labels.accept(requirements);
   }
 
-  /** Whether the node accepts the pod of the attempt. */
   accepts(attempt: Attempt): Verdict {
     const refusing = this.#refusing(attempt);
     if (refusing === undefined) return "yes";
@@ -212,7 +210,6 @@ export class ExistingNode implements Place {
     return lasts ? NO_DEVICES : NO_DEVICES_NOW;
   }
 
-  /** Why the node cannot give the pod its devices. Undefined: it can. */
   #lackOfDevices({ pod, devices }: Attempt): string | undefined {
     const needs = devices?.needsOf(pod);
     return needs === undefined ? undefined : devices?.refusalOn(this, needs);
@@ -245,7 +242,6 @@ export class ExistingNode implements Place {
     return undefined;
   }
 
-  /** Whether the node has these resources left. */
   hasRoomFor(demand: Demand): boolean {
     return !this.gone && isWithin(demand, this.#remaining);
   }
@@ -275,13 +271,12 @@ export class ExistingNode implements Place {
       remaining: this.#remaining,
       ports: this.#ports.length,
       mounts: this.#mounts,
-      trial: this.trial,
+      lastFork: this.lastFork,
     };
   }
 
-  /** Returns to a saved state of the node. */
-  restore({ pods, remaining, ports, mounts, trial }: Saved): void {
-    this.trial = trial;
+  restore({ pods, remaining, ports, mounts, lastFork }: Saved): void {
+    this.lastFork = lastFork;
     this.pods.length = pods;
     this.#remaining = remaining;
     if (this.#ports.length > ports) this.#ports.length = ports;
@@ -321,7 +316,7 @@ export class ExistingNode implements Place {
   }
 
   #runs({ tolerations, terms }: Daemon): boolean {
-    if (forbiddingTaints(tolerations, this.taints).length > 0) return false;
+    if (!areTolerated(tolerations, this.taints)) return false;
     return terms.some((one) => isMeantByName(one, this.view.name) && this.canMeet(one.wanted));
   }
 

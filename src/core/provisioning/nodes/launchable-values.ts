@@ -7,7 +7,6 @@ import { type Bits, haveCommonBits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { TypeTable } from "../pools/instance-types.ts";
 
-/** The requirements and types of a planned node. */
 interface State {
   readonly set: SetId;
   readonly types: Bits;

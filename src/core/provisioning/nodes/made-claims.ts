@@ -49,18 +49,18 @@ export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<Sched
     return supposed;
   });
   const pools = yield* withUsageOf(unlaunched, input.pools);
-  const homes = homesOf(nodes, placed);
-  const isHome = (pod: Pod) => homes.has(keyOf(pod));
-  const others = input.pods.filter((pod) => !isHome(pod));
+  const placeOf = placesOfPods(nodes, placed);
+  const hasPlace = (pod: Pod) => placeOf.has(keyOf(pod));
+  const others = input.pods.filter((pod) => !hasPlace(pod));
   const some = yield* withoutWaiting(others, unlaunched, input.namespaces);
   // A sticky pod that must wait for a launch keeps its planned room.
   const planned = new Set(some);
   const waiting = others.filter((pod) => !planned.has(pod));
   for (const pod of waiting) {
     const target = input.sticky?.get(keyOf(pod));
-    if (target !== undefined) homes.set(keyOf(pod), target);
+    if (target !== undefined) placeOf.set(keyOf(pod), target);
   }
-  const seen = yield* withPodsAt(nodes, [...there, ...waiting], homes);
+  const seen = yield* withPodsAt(nodes, [...there, ...waiting], placeOf);
   return { ...input, nodes: seen, pools, pods: some };
 }
 
@@ -120,19 +120,19 @@ function withLabels(view: NodeView, labels: NodeView["labels"]): NodeView {
 function* withPodsAt(
   nodes: readonly NodeView[],
   pods: readonly Pod[],
-  homes: ReadonlyMap<string, string>,
+  placeOf: ReadonlyMap<string, string>,
 ): Steps<readonly NodeView[]> {
-  if (homes.size === 0) return nodes;
+  if (placeOf.size === 0) return nodes;
   const arrived = new Map<string, Pod[]>();
   for (const pod of pods) {
-    const home = homes.get(keyOf(pod));
-    if (home !== undefined) within(arrived, home, () => []).push(pod);
+    const place = placeOf.get(keyOf(pod));
+    if (place !== undefined) within(arrived, place, () => []).push(pod);
   }
   return yield* mapInSteps(nodes, (view) => {
     const names = new Set([view.name, view.claim?.metadata.name ?? view.name]);
     const here = [...names].flatMap((name) => arrived.get(name) ?? []);
     const staying = view.deleting
-      ? view.pods.filter((pod) => !homes.has(keyOf(pod)))
+      ? view.pods.filter((pod) => !placeOf.has(keyOf(pod)))
       : [...view.pods, ...here];
     return staying.length === view.pods.length ? view : withPods(view, staying);
   });
@@ -150,13 +150,13 @@ function withPods(view: NodeView, pods: readonly Pod[]): NodeView {
  * The node or claim on which each pod was placed. Leaves out pods that are bound there already, and nodes that no
  * longer exist.
  */
-function homesOf(nodes: readonly NodeView[], { made, existing }: Placed): Map<string, string> {
+function placesOfPods(nodes: readonly NodeView[], { made, existing }: Placed): Map<string, string> {
   const views = new Map<string, NodeView>();
   for (const view of nodes) {
     if (view.claim !== undefined) views.set(view.claim.metadata.name, view);
     views.set(view.name, view);
   }
-  const homes = new Map<string, string>();
+  const placeOf = new Map<string, string>();
   const places = [
     ...made.map(({ name, plan: { pods } }) => ({ name, pods })),
     ...existing.map(({ nodeName: name, pods }) => ({ name, pods })),
@@ -165,9 +165,9 @@ function homesOf(nodes: readonly NodeView[], { made, existing }: Placed): Map<st
     const view = views.get(name);
     if (view === undefined) continue;
     const bound = new Set(view.pods.map(keyOf));
-    for (const pod of pods) if (!bound.has(keyOf(pod))) homes.set(keyOf(pod), name);
+    for (const pod of pods) if (!bound.has(keyOf(pod))) placeOf.set(keyOf(pod), name);
   }
-  return homes;
+  return placeOf;
 }
 
 /**

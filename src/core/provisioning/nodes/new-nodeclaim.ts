@@ -26,12 +26,12 @@ import { admittedSet, volumePlaces } from "../feasibility/admission.ts";
 import { tooFewValues, withFreePorts, withSlots } from "../feasibility/type-stages.ts";
 import { attachedTogether } from "../pools/attach-slots.ts";
 import type { Template } from "../pools/pool-template.ts";
-import { kindLedBy } from "../topology/firsts.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
+import { affinityStartedBy } from "../topology/late-counts.ts";
 import {
   cheapestFirst,
   eligible,
-  isNearSome,
+  hasUncounted,
   isPermanent,
   type Narrowing,
   type Place,
@@ -41,8 +41,8 @@ import {
   type TopologyGroup,
 } from "../topology/topology-group.ts";
 import { LaunchableValues } from "./launchable-values.ts";
-import { isLedByOneOf, isLiftedElsewhere, leadersOf } from "./leaders.ts";
-import { LimitShare } from "./limit-share.ts";
+import { LimitCharge } from "./limit-charge.ts";
+import { countsAllOf, mayRiseElsewhere, requiredPodsOn } from "./required-pods.ts";
 import { ALL_PROMISED, WOULD_LOSE } from "./reservations.ts";
 import type { Fit, PlanningContext, Trial } from "./trial.ts";
 
@@ -51,7 +51,7 @@ const NO_NAMES: readonly string[] = [];
 const NEVER: Trial = { verdict: "never" };
 const NOT_NOW: Trial = { verdict: "notNow" };
 const NONE_LIKE_IT: Trial = { verdict: "notNow", noneLikeIt: true };
-const NOBODY_WAITS = new Map<TopologyGroup, number>();
+const NONE_UNCOUNTED = new Map<TopologyGroup, number>();
 const NONE_KEPT: ReadonlySet<TopologyGroup> = new Set();
 
 export class NewNodeClaim implements Place {
@@ -72,22 +72,21 @@ export class NewNodeClaim implements Place {
   readonly #ports: HostPort[] = [];
   #attached: VolumeUsage = NOTHING_ATTACHED;
   /** Topology groups whose domain is not decided yet, each with the number of pods here that it will count. */
-  #waiting = NOBODY_WAITS;
+  #uncounted = NONE_UNCOUNTED;
   /** The requirements that topology assumes while a pod is tried. Undefined: the node's own requirements. */
   #considered: SetId | undefined;
   #consideredTypes: Bits | undefined;
   #launchable: LaunchableValues | undefined;
   /** The last result of {@link price}, and what it was computed from. */
   #priced: (Pick<Fit, "types" | "set"> & { readonly price: number }) | undefined;
-  /** Spread rules of the pods in `#waiting`. */
+  /** Spread rules of the pods in `#uncounted`. */
   #kept = NONE_KEPT;
   /** Pods of which one must be bound before the pod that is tried. Set only during {@link acceptsAhead}. */
-  #leaders: readonly Pod[] | undefined;
+  #requiredPods: readonly Pod[] | undefined;
   joins = false;
-  readonly #share: LimitShare;
-  /** Whether topology refuses the pod because of this node alone: its types, or its pods in `#waiting`. */
+  readonly #limitCharge: LimitCharge;
+  /** Whether topology refuses the pod because of this node alone: its types, or its pods in `#uncounted`. */
   #ownFault = false;
-  /** The devices that the tried pod needs. */
   #needs: DeviceNeeds | undefined;
   /** The message if the tried pod is refused because no reservation is free. */
   #deferred: string | undefined;
@@ -99,7 +98,7 @@ export class NewNodeClaim implements Place {
     this.set = template.set;
     this.types = types;
     this.#context = context;
-    this.#share = new LimitShare(template);
+    this.#limitCharge = new LimitCharge(template);
   }
 
   get hostname(): string {
@@ -158,11 +157,11 @@ export class NewNodeClaim implements Place {
     );
   }
 
-  waiting(group: TopologyGroup): number {
-    const waiting = this.#waiting.get(group) ?? 0;
-    if (this.#leaders === undefined || waiting === 0) return waiting;
-    // One leader is bound before the pod and counts, unless pods on other nodes may raise the smallest count.
-    return isLedByOneOf(group, this.#leaders) && !isLiftedElsewhere(group, this) ? 1 : 0;
+  uncounted(group: TopologyGroup): number {
+    const uncounted = this.#uncounted.get(group) ?? 0;
+    if (this.#requiredPods === undefined || uncounted === 0) return uncounted;
+    // One required pod is bound before the pod and counts, unless pods on other nodes may raise the smallest count.
+    return countsAllOf(group, this.#requiredPods) && !mayRiseElsewhere(group, this) ? 1 : 0;
   }
 
   /** The lowest price at which the node can have this value of the label, together with the tried pod. */
@@ -195,7 +194,7 @@ export class NewNodeClaim implements Place {
     if (variant.refusedSets?.get(set) === revisionOf(variant.narrowingRules)) return NONE_LIKE_IT;
     const fitting = this.template.table.fitting(this.types, set, this.requests, podClass.requests);
     if (fitting === undefined) return NEVER;
-    const within = this.#share.within(fitting);
+    const within = this.#limitCharge.within(fitting);
     if (isEmptyBits(within)) return NEVER;
     let types = withFreePorts(this.template, podClass.ports, within);
     if (isEmptyBits(types)) return NEVER;
@@ -221,21 +220,21 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * Like {@link accepts}, but assumes that the pod is bound before the pods in `#waiting`, so its spread does not count
-   * them. One of them is still counted if the pod needs it on its host. Refuses the pod if they could not be bound
+   * Like {@link accepts}, but assumes that the pod is bound before the pods in `#uncounted`. So its spread does not
+   * count them. One of them is still counted if the pod needs it on its host. Refuses the pod if they could not be bound
    * after it.
    */
   acceptsAhead(pod: Pod, podClass: PodClass, variant: Variant): Trial {
-    if (!variant.narrowingRules.some(({ group }) => this.#waiting.has(group))) return NOT_NOW;
-    this.#leaders = leadersOf(this.pods, variant);
-    const trial = this.#wouldStillCome(podClass) ? this.accepts(pod, podClass, variant) : NOT_NOW;
-    this.#leaders = undefined;
+    if (!variant.narrowingRules.some(({ group }) => this.#uncounted.has(group))) return NOT_NOW;
+    this.#requiredPods = requiredPodsOn(this.pods, variant);
+    const trial = this.#staysAllowed(podClass) ? this.accepts(pod, podClass, variant) : NOT_NOW;
+    this.#requiredPods = undefined;
     return trial;
   }
 
   /** Drops the instance types for which the limits have no room. Called when all nodes of the plan are known. */
   settleLimits(): void {
-    this.types = this.#share.settled(this.types);
+    this.types = this.#limitCharge.settled(this.types);
   }
 
   /** Places the pod on the node. `fit`: as {@link accepts} returned it. */
@@ -253,7 +252,7 @@ export class NewNodeClaim implements Place {
       this.#context.reservations.exchange(this.reserved, fit.reserved);
       this.reserved = fit.reserved;
     }
-    if (settles && this.#share.isCounted) this.#payLimits();
+    if (settles && this.#limitCharge.isCounted) this.#chargeLimits();
     this.requests = addResources(this.requests, podClass.requests);
     if (podClass.ports.length > 0) this.#ports.push(...podClass.ports);
     if (podClass.hasVolumes) {
@@ -262,22 +261,22 @@ export class NewNodeClaim implements Place {
     }
     const { topology } = this.#context;
     if (settles) {
-      topology.arrive(this);
-      if (this.#waiting.size > 0)
-        for (const [group, pods] of this.#waiting)
-          if (topology.count(group, this, pods)) this.#waiting.delete(group);
+      topology.addNode(this);
+      if (this.#uncounted.size > 0)
+        for (const [group, pods] of this.#uncounted)
+          if (topology.count(group, this, pods)) this.#uncounted.delete(group);
     }
     const { countedBy, variants } = podClass;
-    const kind = kindLedBy((variants.at(-1) as Variant).hostRules);
+    const started = affinityStartedBy((variants.at(-1) as Variant).hostRules);
     // A loop by index is faster: this runs for each pod, mostly before V8 compiles it.
     for (let at = 0; at < countedBy.length; at++) {
       const group = countedBy[at] as TopologyGroup;
       if (topology.count(group, this)) continue;
-      if (kind !== undefined) topology.waitFirst({ kind, group }, this);
-      if (this.#waiting === NOBODY_WAITS) this.#waiting = new Map();
-      const others = this.waiting(group);
-      this.#waiting.set(group, others + 1);
-      if (others === 0) topology.wait(group, this);
+      if (started !== undefined) topology.noteFirstPod({ affinity: started, group }, this);
+      if (this.#uncounted === NONE_UNCOUNTED) this.#uncounted = new Map();
+      const others = this.uncounted(group);
+      this.#uncounted.set(group, others + 1);
+      if (others === 0) topology.noteUncounted(group, this);
       for (const { group: own } of variants[0]?.rules ?? [])
         if (own.type === "spread" && !this.#kept.has(own))
           this.#kept = new Set(this.#kept).add(own);
@@ -298,15 +297,15 @@ export class NewNodeClaim implements Place {
   /**
    * Charges the node against limits. If no type may be dropped (minValues, reservations), the largest type is charged.
    */
-  #payLimits(): void {
+  #chargeLimits(): void {
     const { space, chargesMost } = this.#context;
     const { set, reserved } = this;
     const isFixed = reserved.length > 0 || space.get(set).withMinValues().length > 0;
-    this.#share.pay(this, isFixed || chargesMost);
+    this.#limitCharge.charge(this, isFixed || chargesMost);
   }
 
-  /** Whether the waiting pods still satisfy their own spreads if a pod of the class is bound before them. */
-  #wouldStillCome({ countedBy }: PodClass): boolean {
+  /** Whether the uncounted pods still satisfy their own spreads if a pod of the class is bound before them. */
+  #staysAllowed({ countedBy }: PodClass): boolean {
     const { topology } = this.#context;
     return countedBy.every(
       (group) =>
@@ -342,7 +341,7 @@ export class NewNodeClaim implements Place {
       if (this.#options(rule, variant, set, types).length > 0) continue;
       return isPermanent(rule.group) ? NEVER : NOT_NOW;
     }
-    const spreads = this.#context.topology.firsts.settledFor(hostRules);
+    const spreads = this.#context.topology.firstPods.spreadsOf(hostRules);
     if (spreads.length === 0) return this.#withNarrowing(variant, set, types);
     const settled = spreads.reduce((one, group) => this.#settledIn(group, one), { set, types });
     const trial = this.#withNarrowing(variant, settled.set, settled.types);
@@ -396,7 +395,7 @@ export class NewNodeClaim implements Place {
     if (rule === undefined) {
       // The first pod of a host affinity must leave room for the other pods of its group, also on the narrowed node.
       const isFull = (one: Rule) =>
-        one.group.meeting && this.#options(one, variant, set, types).length === 0;
+        one.group.groupDomains && this.#options(one, variant, set, types).length === 0;
       const fit = variant.hostRules.some(isFull) ? undefined : this.#finish(set, types);
       if (fit === undefined) this.#ownFault = true;
       return fit;
@@ -424,7 +423,7 @@ export class NewNodeClaim implements Place {
     this.#considered = undefined;
     this.#consideredTypes = undefined;
     const { group } = rule;
-    if (isNearSome(group) || (group.type === "spread" && this.#waiting.has(group)))
+    if (hasUncounted(group) || (group.type === "spread" && this.#uncounted.has(group)))
       this.#ownFault = true;
     return options;
   }

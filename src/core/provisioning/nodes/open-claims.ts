@@ -7,7 +7,7 @@ import { Marks } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
 
-/** The answer of a planned node. `noneLikeIt`: no node with the same requirements takes the pod now. */
+/** The answer of a planned node. `noneLikeIt`: neither this node nor one with the same requirements takes the pod. */
 export type Answer = "take" | "pass" | "noneLikeIt";
 
 export class OpenClaims {

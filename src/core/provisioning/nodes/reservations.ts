@@ -30,7 +30,6 @@ export class Reservations {
     }
   }
 
-  /** An independent copy of the free units. */
   copy(): Reservations {
     if (this.#left.size === 0) return this;
     const copy = new Reservations([]);

@@ -110,8 +110,8 @@ export interface Unlaunched {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A pod on an unlaunched claim, and the labels of that claim whose values are not known yet. */
-interface Met {
+/** A pod on an unlaunched claim, and those topology labels of the claim whose values are not known yet. */
+interface PodOnClaim {
   readonly there: Pod;
   readonly open: ReadonlySet<string>;
 }
@@ -127,35 +127,35 @@ export function* withoutWaiting(
   claims: readonly Unlaunched[],
   namespaces: readonly Namespace[],
 ): Steps<readonly Pod[]> {
-  const met = [...(yield* metBy(pods, claims)).values()];
+  const onClaims = [...(yield* podsOnClaims(pods, claims)).values()];
   // A pod without rules can only conflict with pods that have an anti-affinity. Most clusters have few of those.
-  const apart = met.filter(({ there }) => holdsApart(there));
+  const apart = onClaims.filter(({ there }) => holdsApart(there));
   const known = new Map<string, boolean>();
   return yield* filterInSteps(pods, (pod) => {
-    const others = hasRules(pod) ? met : apart;
+    const others = hasRules(pod) ? onClaims : apart;
     if (others.length === 0) return true;
-    const look = looks(pod);
+    const text = affinityText(pod);
     const waits =
-      known.get(look) ?? others.some(({ there, open }) => dependsOn(pod, there, open, namespaces));
-    known.set(look, waits);
+      known.get(text) ?? others.some(({ there, open }) => dependsOn(pod, there, open, namespaces));
+    known.set(text, waits);
     return !waits;
   });
 }
 
-/** One pod for each kind of pod on these claims. {@link looks} tells kinds apart. */
-function* metBy(
+/** One pod for each kind of pod on these claims. {@link affinityText} tells kinds apart. */
+function* podsOnClaims(
   pods: readonly Pod[],
   claims: readonly Unlaunched[],
-): Steps<ReadonlyMap<string, Met>> {
+): Steps<ReadonlyMap<string, PodOnClaim>> {
   const keys = topologyKeys([...pods, ...claims.flatMap(({ plan }) => plan.pods)]);
-  const met = new Map<string, Met>();
+  const onClaims = new Map<string, PodOnClaim>();
   yield* eachInSteps(claims, ({ plan, labels }) => {
     const open = [...keys].filter((key) => labels[key] === undefined && isOpen(plan, key));
     if (open.length === 0) return;
     for (const there of plan.pods)
-      met.set(`${open} ${looks(there)}`, { there, open: new Set(open) });
+      onClaims.set(`${open} ${affinityText(there)}`, { there, open: new Set(open) });
   });
-  return met;
+  return onClaims;
 }
 
 function holdsApart({ spec: { affinity } }: Pod): boolean {
@@ -170,7 +170,7 @@ function hasRules(pod: Pod): boolean {
  * A text about the pod. Pods with equal texts have equal affinities, and are selected by the same affinities of other
  * pods.
  */
-function looks({ metadata: { namespace, labels }, spec: { affinity } }: Pod): string {
+function affinityText({ metadata: { namespace, labels }, spec: { affinity } }: Pod): string {
   return JSON.stringify([namespace, labels, affinity]);
 }
 

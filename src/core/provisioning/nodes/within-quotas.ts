@@ -4,13 +4,12 @@
  * nodes use up quotas in the order of their pods' priority. Without this, a large batch would create NodeClaims whose
  * launch the cloud refuses.
  */
-import { keyOf } from "../../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";
 import { usableOfferings } from "../../cloudprovider/offerings.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import { priorityOf } from "../batch/queue.ts";
+import { byKey, priorityOf } from "../batch/queue.ts";
 import type { PlannedClaim, SchedulingResult, UnschedulablePod } from "../result.ts";
 
 /** How much an offering uses of its quota. Undefined: no quota counts the offering. */
@@ -38,9 +37,7 @@ export function* withinQuotas<R extends SchedulingResult>(
   return {
     ...plan,
     newClaims: plan.newClaims.filter((one) => !refused.has(one)),
-    unschedulable: [...plan.unschedulable, ...waiting].sort((a, b) =>
-      keyOf(a.pod) < keyOf(b.pod) ? -1 : 1,
-    ),
+    unschedulable: [...plan.unschedulable, ...waiting].sort(byKey),
   };
 }
 

@@ -53,7 +53,7 @@ export class AttachSlots {
   }
 
   /** Replaces the numbers by what running nodes report now. */
-  see(seen: SeenSlots): void {
+  update(seen: SeenSlots): void {
     this.#seen = seen;
     this.#byDriver.clear();
   }

@@ -22,7 +22,6 @@ import { sheetOf } from "./type-sheet.ts";
 
 /** The facts that decide on which nodes of an instance type a daemon runs. */
 interface Deciding {
-  /** The requirements of the pool. */
   readonly pool: Requirements;
   /** The requirements of daemons, each alternative once. */
   readonly wanted: readonly Requirements[];
@@ -108,7 +107,7 @@ function rowsOf(type: InstanceType, deciding: Deciding): readonly TypeRow[] {
     const parts = partsOf(key, pool.get(key), type.labels[key], wanted);
     if (parts.length > 1) choices = choices.flatMap((some) => parts.map((one) => [...some, one]));
   }
-  const rows = choices.flatMap((given) => {
+  return choices.flatMap((given) => {
     const there = wanted.filter((one) => given.every((part) => overlaps(part, one.get(part.key))));
     const limited = there.filter((one) => [...one.keys()].some((key) => offeringKeys.has(key)));
     const groups = groupsOf(type, pool, limited);
@@ -117,7 +116,6 @@ function rowsOf(type: InstanceType, deciding: Deciding): readonly TypeRow[] {
       return given.length === 0 ? row : { ...row, given };
     });
   });
-  return rows;
 }
 
 /**

@@ -97,12 +97,10 @@ export class TypeTable {
     return [...this.#sheet.given.keys(), ...this.#sheet.offeringKeys];
   }
 
-  /** The types that are not burstable. Undefined: no type is burstable. */
   get steady(): Bits | undefined {
     return this.#sheet.steady;
   }
 
-  /** Whether some type has several rows. */
   get hasSplitTypes(): boolean {
     return this.#sheet.hasSplitTypes;
   }
@@ -123,7 +121,7 @@ export class TypeTable {
   compatible(set: SetId): Bits {
     let bits = this.#bySet[set];
     if (bits === undefined) {
-      bits = this.meeting(set).slice();
+      bits = this.satisfying(set).slice();
       intersectBits(bits, this.offered(set));
       this.#bySet[set] = bits;
     }
@@ -134,7 +132,7 @@ export class TypeTable {
    * The types whose own labels satisfy the requirements. A type that does not set a label satisfies every requirement
    * on it.
    */
-  meeting(set: SetId): Bits {
+  satisfying(set: SetId): Bits {
     const bits = allBits(this.size);
     for (const requirement of this.#space.get(set).all()) {
       intersectBits(bits, this.#allowed(requirement));
@@ -287,7 +285,6 @@ export class TypeTable {
     );
   }
 
-  /** The largest capacity of this resource among the types of `bits`. */
   mostCapacity(bits: Bits, name: string): number {
     const { order, amounts } = capacityColumn(this.#sheet, name);
     let at = 0;

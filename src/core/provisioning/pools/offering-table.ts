@@ -15,7 +15,6 @@ interface Entry {
 }
 
 export class OfferingTable {
-  /** Whether some type has a reserved offering. */
   readonly hasReserved: boolean;
   /** One offering as an example of each kind. */
   readonly #kinds: Offering[] = [];

@@ -31,7 +31,7 @@ import {
 import { daemonTerms, isMeantByName } from "../../scheduling/pod-requirements.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import { forbiddingTaints } from "../../scheduling/taints.ts";
+import { areTolerated } from "../../scheduling/taints.ts";
 import { poolLabels } from "../manifest.ts";
 import type { PoolInput } from "../scheduling-input.ts";
 import type { PoolDaemon } from "./after-daemons.ts";
@@ -73,7 +73,6 @@ export interface Template {
   readonly daemonRequests: readonly Resources[];
   readonly daemons: readonly PoolDaemon[];
   readonly slots: AttachSlots;
-  /** The types that are not burstable. Undefined: no type is burstable. */
   readonly steady: Bits | undefined;
   /**
    * The amounts that are left of the pool's limits. A new object replaces this one when a node is charged, so an
@@ -214,11 +213,6 @@ export function creditLimits(template: Template, capacity: Resources): void {
   template.budget = budgetOf(table, remaining, usable);
 }
 
-/** Removes the pool's limits for a what-if question. */
-export function liftLimits(template: Template): void {
-  template.budget = unlimited(template).budget;
-}
-
 /** A copy of the template without limits. */
 export function unlimited(template: Template): Template {
   const { table, usable, pool } = template;
@@ -259,7 +253,7 @@ function selectionOf(
   set: SetId,
   space: RequirementSpace,
 ): readonly Requirements[] {
-  if (forbiddingTaints(pod.spec.tolerations, taints).length > 0) return [];
+  if (!areTolerated(pod.spec.tolerations, taints)) return [];
   return daemonTerms(pod.spec)
     .filter((term) => isMeantByName(term, undefined))
     .map(({ wanted }) => wanted)
@@ -282,14 +276,14 @@ function daemonRows(
     // Rows are split so that the daemon runs on all offerings of a row or on none.
     const runs = (one: SetId) =>
       table.isAboutOfferings(wanted)
-        ? commonBits(table.meeting(one), table.offered(one))
-        : table.meeting(one);
+        ? commonBits(table.satisfying(one), table.offered(one))
+        : table.satisfying(one);
     uniteBits(rows, runs(joined));
     // The daemon also counts on types that the pool excludes, because a suggested fix may let the pool use these types.
     uniteBits(others, runs(wanted));
   }
   if (isEmptyBits(others)) return rows;
-  for (const index of bitIndices(table.meeting(set))) clearBit(others, index);
+  for (const index of bitIndices(table.satisfying(set))) clearBit(others, index);
   uniteBits(rows, others);
   return rows;
 }

@@ -53,7 +53,6 @@ function allocatableOf(type: InstanceType): Resources {
 interface TypeColumns {
   readonly allocatable: readonly Resources[];
   readonly labels: Map<string, LabelColumn>;
-  /** All labels that types set. */
   readonly labelKeys: ReadonlySet<string>;
   readonly resources: Map<string, ResourceColumn>;
   readonly capacities: Map<string, OrderedColumn>;
@@ -208,7 +207,6 @@ function steadyOf(types: readonly InstanceType[]): Bits | undefined {
   return steady;
 }
 
-/** The label keys of all offerings. */
 function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
   const keys = new Set([TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY]);
   for (const { offerings } of types) {

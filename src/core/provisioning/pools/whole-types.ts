@@ -8,7 +8,12 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";
-import { isCheaper, isCompatible, isUsable } from "../../cloudprovider/offerings.ts";
+import {
+  isCheaper,
+  isCompatible,
+  isUsable,
+  usableOfferings,
+} from "../../cloudprovider/offerings.ts";
 import {
   type Bits,
   bitIndices,
@@ -108,7 +113,6 @@ function byPrice(table: TypeTable, requirements: Requirements, rows: Bits): Laun
   );
 }
 
-/** The labels of a node of this row and offering. */
 function labelsOf({ row: { given = [] }, offering }: Launchable): Requirements {
   const { zone, capacityType, labels = {} } = offering;
   const own = { [TOPOLOGY_ZONE_LABEL_KEY]: zone, [CAPACITY_TYPE_LABEL_KEY]: capacityType };
@@ -140,11 +144,11 @@ function valuesOf(
   launchable: readonly Launchable[],
   requirements: Requirements,
 ): readonly string[] {
-  const values = launchable.flatMap(({ row: { given = [], offerings } }) => [
-    ...given.filter((one) => one.key === key && !one.complement).flatMap((one) => one.values),
-    ...offerings
-      .filter((one) => isUsable(one) && isCompatible(one, requirements))
-      .flatMap((one) => labelOf(one, key) ?? []),
+  const values = launchable.flatMap(({ row }) => [
+    ...(row.given ?? [])
+      .filter((one) => one.key === key && !one.complement)
+      .flatMap((one) => one.values),
+    ...usableOfferings(row, requirements).flatMap((one) => labelOf(one, key) ?? []),
   ]);
   return [...new Set(values)];
 }

@@ -4,6 +4,7 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { within } from "../../../base/within.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { allows } from "../../scheduling/requirement.ts";
@@ -39,27 +40,27 @@ export function zonesOfPods(
 const zonesByTypes = new WeakMap<readonly InstanceType[], ReadonlySet<string>>();
 
 function zonesOf(types: readonly InstanceType[]): ReadonlySet<string> {
-  const known = zonesByTypes.get(types);
-  if (known !== undefined) return known;
-  const zones = new Set(types.flatMap(({ labels }) => labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []));
-  zonesByTypes.set(types, zones);
-  return zones;
+  return within(
+    zonesByTypes,
+    types,
+    () => new Set(types.flatMap(({ labels }) => labels[TOPOLOGY_ZONE_LABEL_KEY] ?? [])),
+  );
 }
 
 function zoneOf(pod: Pod, zones: readonly string[], volumes: VolumeIndex): string {
   const { nodeSelector, affinity, volumes: own } = pod.spec;
   let left = zones;
   if (nodeSelector !== undefined || affinity?.nodeAffinity !== undefined)
-    left = within(left, requiredAlternatives(pod.spec));
-  if (own !== undefined && own.length > 0) left = within(left, volumes.alternatives(pod));
+    left = allowedBy(requiredAlternatives(pod.spec), left);
+  if (own !== undefined && own.length > 0) left = allowedBy(volumes.alternatives(pod), left);
   const [only, ...others] = left;
   if (only === undefined) return NONE;
   return others.length === 0 ? only : FLEXIBLE;
 }
 
-function within(
-  zones: readonly string[],
+function allowedBy(
   alternatives: readonly Requirements[],
+  zones: readonly string[],
 ): readonly string[] {
   // Volumes without requirements allow every zone.
   if (alternatives.length === 0) return zones;

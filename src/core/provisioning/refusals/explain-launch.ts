@@ -1,8 +1,9 @@
 /**
  * The last stages of an explanation: whether a new node can be launched in the domains that all topology rules allow.
- * The node may need a reservation that other planned nodes hold. Or minValues may demand more values than the possible
- * types have.
+ * The node may lack devices, or need a reservation that other planned nodes hold. Or minValues may demand more values
+ * than the possible types have.
  */
+import type { DeviceNeeds } from "../../devices/needs.ts";
 import { type Bits, intersectionOf, isEmptyBits, noBits } from "../../scheduling/bits.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
@@ -115,4 +116,30 @@ function fewerThanAsked(
     ? table.reservable(last.types, set, table.reservations(last.types, set))
     : open;
   return tooFewValues(template, space, { set, types, isReserved }).map(([one]) => one);
+}
+
+/** Upstream's sentence, in pkg/scheduling/dynamicresources/allocator.go. */
+const NO_DEVICES = "no instance type can satisfy the allocation";
+
+/** A new node of the template, in each combination of topology domains that is possible for it. */
+interface Launching {
+  readonly template: Template;
+  readonly lasts: readonly Last[];
+}
+
+/**
+ * Why a new node cannot give the pod its devices, in any combination of domains. Undefined: in one combination it can.
+ */
+export function lackOfDevices(
+  needs: DeviceNeeds,
+  { template: { table }, lasts }: Launching,
+  { devices }: PlanningContext,
+): Omit<Refusal, "rejected"> | undefined {
+  const [last] = lasts;
+  if (devices === undefined || last === undefined) return undefined;
+  const holder = {};
+  const asked = lasts.map((one) => ({ ...one, holder, table }));
+  if (asked.some((one) => devices.ofNewNodes.fits(needs, one).length > 0)) return undefined;
+  const why = devices.ofNewNodes.explain(needs, { ...last, holder, table });
+  return { text: `${NO_DEVICES}: ${why}`, why };
 }

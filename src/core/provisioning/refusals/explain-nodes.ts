@@ -21,7 +21,6 @@ export type AskedPass = Pick<Pass, "nodes" | "attempt" | "classes" | "context">;
 
 /** The nodes that refuse a pod at the same stage because of the same object. */
 interface Alike {
-  /** The first of these refusals. */
   readonly refusal: NodeRefusal;
   /** Whether pods that the pod must share a host with run on these nodes. */
   readonly isBeside: boolean;

@@ -53,8 +53,7 @@ import {
 import { countTypes, rowsUnder } from "../pools/whole-types.ts";
 import type { RejectionReason, UnschedulablePod } from "../result.ts";
 import type { Rule, TopologyGroup } from "../topology/topology-group.ts";
-import { lackOfDevices } from "./explain-devices.ts";
-import { byLasts, canLaunch, type Last, type Refusal } from "./explain-launch.ts";
+import { byLasts, canLaunch, type Last, lackOfDevices, type Refusal } from "./explain-launch.ts";
 import { type AskedPass, nodesRefusing } from "./explain-nodes.ts";
 import { filterTypes, type Rejected, whyNotOffered, withFallen } from "./filter-types.ts";
 

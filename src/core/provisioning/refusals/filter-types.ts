@@ -32,7 +32,7 @@ export function filterTypes(
   set: SetId,
   among: Bits,
 ): { readonly text: string | undefined; readonly rejected: Rejected; readonly left: Bits } {
-  const meets = commonBits(among, table.meeting(set));
+  const meets = commonBits(among, table.satisfying(set));
   const holds = commonBits(among, table.holding(requests));
   const offers = commonBits(among, table.offered(set));
   const both = commonBits(meets, holds);
@@ -112,7 +112,7 @@ export function whyNotOffered(
   { set, requirements }: { readonly set: SetId; readonly requirements: Requirements },
 ): string | undefined {
   const reasons = new Set<string>();
-  for (const index of bitIndices(commonBits(table.meeting(set), table.holding(requests))))
+  for (const index of bitIndices(commonBits(table.satisfying(set), table.holding(requests))))
     for (const one of table.types[index]?.offerings ?? [])
       if (one.unavailableBecause !== undefined && isCompatible(one, requirements))
         reasons.add(one.unavailableBecause);

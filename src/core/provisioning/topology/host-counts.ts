@@ -7,7 +7,6 @@ export class HostCounts {
   readonly #counts = new Map<number, number>();
   #size = 0;
 
-  /** Number of hosts with a count. */
   get size(): number {
     return this.#size;
   }

@@ -23,7 +23,6 @@ export class HostNumbers {
   /** Numbers of hosts that no longer exist. They are used again. */
   readonly #free: number[] = [];
 
-  /** The number of this node's host. */
   of(place: Numbered): number {
     if (place.host === UNNUMBERED) {
       const { id, hostname } = place;

@@ -28,7 +28,12 @@ function drawn(random: Random, type: TopologyGroup["type"]): Drawn {
   const group = {
     ...{ index: 0, type, inverse: false, key: ZONE, counts, perHost: { size: 0 } },
     hosts: random.int(2) === 0 ? hosts : undefined,
-    ...{ maxSkew: 1 + random.int(2), minDomains: random.int(4), meeting: undefined, waitedOn: [] },
+    ...{
+      maxSkew: 1 + random.int(2),
+      minDomains: random.int(4),
+      groupDomains: undefined,
+      uncountedOn: [],
+    },
   };
   const own = { self: random.int(2) === 0, podDomains: wanted(), node: wanted() };
   return { group: group as unknown as TopologyGroup, ...own };

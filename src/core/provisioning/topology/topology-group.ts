@@ -14,7 +14,7 @@ import { within } from "../../../base/within.ts";
 import type { Marks } from "../../scheduling/bits.ts";
 import { allows, type Requirement } from "../../scheduling/requirement.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
-import { forbiddingTaints } from "../../scheduling/taints.ts";
+import { areTolerated } from "../../scheduling/taints.ts";
 import type { HostCounts } from "./host-counts.ts";
 import type { Numbered } from "./host-numbers.ts";
 
@@ -54,22 +54,22 @@ export interface TopologyGroup {
    * domain as soon as it has a node. Undefined: there are no such nodes.
    */
   readonly hosts: Map<string, Set<string>> | undefined;
-  /** Increases with each change that may alter an answer of this group: of counts, of hosts, of waiting nodes. */
+  /** Increases with each change that may alter an answer of this group: of counts, of hosts, of `uncountedOn`. */
   revision: number;
   /**
    * Planned nodes with pods of the group that are not counted yet, because the domain of the node is open. A pod that
    * is placed on such a node is near these pods, whatever the domain will be.
    */
-  readonly waitedOn: Place[];
-  /** The domains or hosts where all pods of an affinity group fit. Set while a pass plans for several such pods. */
-  meeting: MeetingPlace | undefined;
+  readonly uncountedOn: Place[];
+  /** Where all pods of an affinity group fit. Set while a plan is made for pods with this affinity. */
+  groupDomains: GroupDomains | undefined;
 }
 
 /** The domains or hosts where the first pod of an affinity may go, so that all other pods of the group can follow. */
-export interface MeetingPlace {
+export interface GroupDomains {
   /** The allowed domains. Undefined: all domains, or the rule is about hosts. */
   readonly domains: ReadonlySet<string> | undefined;
-  /** Whether pods equal to `sample` fit in the meeting place. */
+  /** Whether pods equal to `sample` fit in these domains. */
   isFor(sample: Pod): boolean;
   /** Whether no other host has room for more pods of the group. Only for a rule about hosts. */
   holdsMost(host: Place): boolean;
@@ -77,7 +77,7 @@ export interface MeetingPlace {
 
 export type Shape = Omit<
   TopologyGroup,
-  "index" | "counts" | "perHost" | "closed" | "hosts" | "revision" | "waitedOn" | "meeting"
+  "index" | "counts" | "perHost" | "closed" | "hosts" | "revision" | "uncountedOn" | "groupDomains"
 >;
 
 export interface Pricing {
@@ -95,7 +95,7 @@ export interface Place extends Pricing, Numbered {
   /** The values of the label that the node's types have. Only planned nodes have this method. */
   openTo?(key: string): readonly string[];
   /** Number of pods on the node that the group will count once the domain is decided. Only for planned nodes. */
-  waiting?(group: TopologyGroup): number;
+  uncounted?(group: TopologyGroup): number;
   /**
    * Whether the pod is tried only to join uncounted pods of its affinity. If all of them are on other nodes, this node
    * refuses the pod. Only for planned nodes.
@@ -163,7 +163,7 @@ export function reachable(
  * The domains that keep the skew. Domains with the fewest pods come first; among equal ones, the cheapest.
  *
  * The smallest count is taken over the domains that the pod may use, because a new node can be launched in each.
- * Domains with a node that the spread counts over are included. `waiting`: pods on this node that will count in its
+ * Domains with a node that the spread counts over are included. `uncounted`: pods on this node that will count in its
  * domain. They count as placed before this pod, because kube-scheduler may bind them first.
  */
 export function spreadOptions(
@@ -172,9 +172,9 @@ export function spreadOptions(
   podDomains: Requirement,
   node: Requirement,
   pricing: Pricing,
-  waiting: number,
+  uncounted: number,
 ): readonly Narrowing[] {
-  const bounds = spreadBounds(group, self, podDomains, waiting);
+  const bounds = spreadBounds(group, self, podDomains, uncounted);
   const domains: string[] = [];
   group.counts.forEach((count, domain) => {
     if (!keepsSkew(count, bounds)) return;
@@ -202,7 +202,7 @@ function spreadBounds(
   { counts, hosts, maxSkew, minDomains }: TopologyGroup,
   self: boolean,
   podDomains: Requirement,
-  waiting: number,
+  uncounted: number,
 ): SpreadBounds {
   let least = Number.POSITIVE_INFINITY;
   let next = Number.POSITIVE_INFINITY;
@@ -219,9 +219,9 @@ function spreadBounds(
     least = 0;
     next = 0;
   }
-  const more = maxSkew - waiting - (self ? 1 : 0);
-  // If the waiting pods are in a domain with the fewest pods, they also raise the smallest count.
-  return { least, most: least + more, mostOfLeast: Math.min(next, least + waiting) + more };
+  const more = maxSkew - uncounted - (self ? 1 : 0);
+  // If the uncounted pods are in a domain with the fewest pods, they also raise the smallest count.
+  return { least, most: least + more, mostOfLeast: Math.min(next, least + uncounted) + more };
 }
 
 function keepsSkew(count: number, { least, most, mostOfLeast }: SpreadBounds): boolean {
@@ -239,12 +239,15 @@ export function isAllowedIn(
   if (group.type === "antiAffinity") return count === undefined || count <= 0;
   if (count === undefined) return false;
   if (group.type === "spread") return keepsSkew(count, spreadBounds(group, self, podDomains, 0));
-  return count > 0 || (self && !anyCounted(group) && meetIn(group, [domain]).length > 0);
+  return count > 0 || (self && !anyCounted(group) && firstPodDomains(group, [domain]).length > 0);
 }
 
 /** Those of `domains` in which the first pod of the group may be placed. */
-export function meetIn({ meeting }: TopologyGroup, domains: readonly string[]): readonly string[] {
-  const best = meeting?.domains;
+export function firstPodDomains(
+  { groupDomains }: TopologyGroup,
+  domains: readonly string[],
+): readonly string[] {
+  const best = groupDomains?.domains;
   return best === undefined ? domains : domains.filter((domain) => best.has(domain));
 }
 
@@ -272,8 +275,8 @@ export function anyCounted(group: TopologyGroup): boolean {
 /**
  * Whether pods of this affinity are on planned nodes and not counted yet. A pod that joins such a node is near them.
  */
-export function isNearSome({ type, waitedOn }: TopologyGroup): boolean {
-  return type === "affinity" && waitedOn.length > 0;
+export function hasUncounted({ type, uncountedOn }: TopologyGroup): boolean {
+  return type === "affinity" && uncountedOn.length > 0;
 }
 
 /** Whether the spread may count over nodes that some of its own pods cannot use. */
@@ -285,16 +288,10 @@ export function looksBeyond({ type, key, filter: { requirements } }: Shape): boo
   );
 }
 
-/**
- * Whether the taints exclude the pod from the nodes that nodeTaintsPolicy counts. PreferNoSchedule taints are ignored.
- */
-export function keepsAway(taints: readonly Taint[], tolerations: readonly Toleration[]): boolean {
-  return forbiddingTaints(tolerations, taints).length > 0;
-}
-
+/** Whether the spread counts over this node. For a planned node: whether it still may. */
 export function eligible(filter: NodeFilter, place: Place): boolean {
   const { requirements, tolerations } = filter;
-  if (tolerations !== undefined && keepsAway(place.taints, tolerations)) return false;
+  if (tolerations !== undefined && !areTolerated(tolerations, place.taints)) return false;
   return (
     requirements === undefined || requirements.some((one) => one.size === 0 || place.canMeet(one))
   );
@@ -361,7 +358,7 @@ export function allowsOnHost(
   if (group.type === "spread") return here + (self ? 1 : 0) <= group.maxSkew;
   if (group.type === "antiAffinity") return here === 0;
   if (here > 0) return true;
-  return self && !anyCounted(group) && (group.meeting?.holdsMost(place) ?? true);
+  return self && !anyCounted(group) && (group.groupDomains?.holdsMost(place) ?? true);
 }
 
 /** The domains of the group in which the node can be. Empty: the node does not have the label. */
@@ -387,7 +384,7 @@ function united(values: readonly string[], others: readonly string[]): readonly 
 const NO_DOMAINS: readonly string[] = [];
 
 /** The domain of the node. Undefined: several are possible, or the group does not count over this node. */
-export function standsIn(group: TopologyGroup, place: Place): string | undefined {
+export function domainOf(group: TopologyGroup, place: Place): string | undefined {
   if (!eligible(group.filter, place)) return undefined;
   const domains = possibleDomains(group, place);
   return domains.length === 1 ? domains[0] : undefined;

@@ -2,8 +2,9 @@
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { isEmptyBits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import { areTolerated } from "../../scheduling/taints.ts";
 import type { Template } from "../pools/pool-template.ts";
-import { keepsAway, type NodeFilter, type Shape } from "./topology-group.ts";
+import type { NodeFilter, Shape } from "./topology-group.ts";
 
 /**
  * The values of the label with which eligible instance types can be launched, each with the count 0. Upstream also
@@ -19,7 +20,7 @@ export function universeOf(
   if (key === HOSTNAME_LABEL_KEY) return counts;
   for (const template of templates) {
     const { tolerations } = filter;
-    if (tolerations !== undefined && keepsAway(template.taints, tolerations)) continue;
+    if (tolerations !== undefined && !areTolerated(tolerations, template.taints)) continue;
     for (const set of eligibleSets(template, filter, space)) {
       const requirement = space.get(set).get(key);
       const bits = template.table.compatible(set);

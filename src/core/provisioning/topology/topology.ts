@@ -7,7 +7,7 @@
  * These rules hold while a plan is made:
  * - A planned node may be open to several zones. Each pod that is placed may narrow it; no pod widens it.
  * - Spread and affinity count a pod once its node has only one domain left. Until then the pod is uncounted, and the
- *   group lists the node (`wait`).
+ *   group lists the node (`noteUncounted`).
  * - Anti-affinity counts at once, in every domain that the node may still get.
  * - A pod may not go where kube-scheduler would refuse it after all uncounted pods are counted, in whatever order it
  *   binds them.
@@ -33,16 +33,16 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { Template } from "../pools/pool-template.ts";
-import { Firsts } from "./firsts.ts";
 import { HostCounts } from "./host-counts.ts";
 import { HostNumbers } from "./host-numbers.ts";
 import {
-  type EarlyFirst,
-  FORESEEN,
-  type HomesOf,
-  type Latecomer,
-  latecomersOf,
-} from "./latecomers.ts";
+  ASSUMED_HOST,
+  FirstPods,
+  type LateCount,
+  lateDomainsOf,
+  type PlacesOf,
+  type SpreadOfFirstPod,
+} from "./late-counts.ts";
 import { Selections } from "./selections.ts";
 import {
   ANY_NODE,
@@ -50,13 +50,14 @@ import {
   anyCounted,
   cheapestFirst,
   closesHosts,
+  domainOf,
   eligible,
-  isNearSome,
+  firstPodDomains,
+  type GroupDomains,
+  hasUncounted,
   isUndecided,
   type Labels,
   looksBeyond,
-  type MeetingPlace,
-  meetIn,
   type Narrowing,
   type NodeFilter,
   namespacesOf,
@@ -67,7 +68,6 @@ import {
   reachable,
   type Shape,
   spreadOptions,
-  standsIn,
   type TopologyGroup,
   withLabelKeys,
 } from "./topology-group.ts";
@@ -84,20 +84,19 @@ interface Change {
   readonly host?: number;
   readonly before?: number | undefined;
   readonly closed?: number | undefined;
-  readonly came?: readonly [domain: string, hostname: string];
-  readonly left?: readonly [domain: string, hostname: string];
+  readonly addedHost?: readonly [domain: string, hostname: string];
+  readonly removedHost?: readonly [domain: string, hostname: string];
   readonly first?: true;
 }
 
 export class Topology {
   readonly #groups: TopologyGroup[] = [];
-  /** Groups for which `hosts` is defined. */
-  readonly #overHosts: TopologyGroup[] = [];
+  readonly #withHosts: TopologyGroup[] = [];
   /**
-   * Groups with planned nodes in `waitedOn`. There may be thousands of groups, and only these must be reset for a new
-   * question.
+   * Groups with planned nodes in `uncountedOn`. There may be thousands of groups, and only these must be reset for a
+   * new question.
    */
-  readonly #waited: TopologyGroup[] = [];
+  readonly #withUncounted: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
   readonly #written = new Map<string, TopologyGroup>();
   readonly #selections = new Selections(this.#groups);
@@ -105,9 +104,8 @@ export class Topology {
   readonly #templates: readonly Template[];
   readonly #space: RequirementSpace;
   readonly #hosts = new HostNumbers();
-  readonly firsts = new Firsts();
-  /** Groups with a `meeting`. */
-  readonly #met: TopologyGroup[] = [];
+  readonly firstPods = new FirstPods();
+  readonly #withGroupDomains: TopologyGroup[] = [];
   /** The changes to undo, newest last; undefined: changes are permanent. */
   #journal: Change[] | undefined;
   /** Whether rules are applied as in upstream, see {@link begin}. False after {@link end}. */
@@ -192,7 +190,7 @@ export class Topology {
       if (group.key === HOSTNAME_LABEL_KEY || !eligible(group.filter, place)) continue;
       for (const domain of place.domains(group.key)?.values ?? []) this.addDomain(group, domain);
     }
-    this.arrive(place);
+    this.addNode(place);
   }
 
   addDomain({ counts }: TopologyGroup, domain: string): void {
@@ -202,65 +200,64 @@ export class Topology {
   /**
    * Records that a node is, or will be, in its domains. Called again when the domains of a planned node are narrowed.
    */
-  arrive(place: Place): void {
-    for (const group of this.#overHosts) {
-      const domain = standsIn(group, place);
+  addNode(place: Place): void {
+    for (const group of this.#withHosts) {
+      const domain = domainOf(group, place);
       if (domain === undefined || group.hosts?.get(domain)?.has(place.hostname)) continue;
-      this.#come(group, domain, place.hostname);
-      this.#journal?.push({ group, came: [domain, place.hostname] });
+      this.#addHost(group, domain, place.hostname);
+      this.#journal?.push({ group, addedHost: [domain, place.hostname] });
     }
   }
 
-  /** Records that the node was removed. */
-  leave(place: Place): void {
-    for (const group of this.#overHosts) {
-      const domain = standsIn(group, place);
+  removeNode(place: Place): void {
+    for (const group of this.#withHosts) {
+      const domain = domainOf(group, place);
       if (domain === undefined || !group.hosts?.get(domain)?.has(place.hostname)) continue;
-      this.#go(group, domain, place.hostname);
-      this.#journal?.push({ group, left: [domain, place.hostname] });
+      this.#removeHost(group, domain, place.hostname);
+      this.#journal?.push({ group, removedHost: [domain, place.hostname] });
     }
   }
 
   /**
    * Spreads that are violated because a node opened a domain after {@link begin}, or because a first pod was counted.
-   * `homes`: where pods of a spread were placed since then.
+   * `placesOf`: where pods of a spread were placed since then.
    */
-  *latecomers(homes: HomesOf): Steps<readonly Latecomer[]> {
-    const firsts = yield* this.firsts.counted(homes);
-    if (this.#overHosts.length === 0) return firsts;
-    const came = new Map(this.#overHosts.map((group) => [group, new Set<string>()]));
+  *lateCounts(placesOf: PlacesOf): Steps<readonly LateCount[]> {
+    const firstPods = yield* this.firstPods.countedLate(placesOf);
+    if (this.#withHosts.length === 0) return firstPods;
+    const newDomains = new Map(this.#withHosts.map((group) => [group, new Set<string>()]));
     for (const change of this.#journal ?? [])
-      if (change.came !== undefined) came.get(change.group)?.add(change.came[0]);
-    const late = yield* latecomersOf(
-      this.#overHosts,
-      (group, domain) => came.get(group)?.has(domain) === true,
-      homes,
+      if (change.addedHost !== undefined) newDomains.get(change.group)?.add(change.addedHost[0]);
+    const late = yield* lateDomainsOf(
+      this.#withHosts,
+      (group, domain) => newDomains.get(group)?.has(domain) === true,
+      placesOf,
     );
-    return [...firsts, ...late];
+    return [...firstPods, ...late];
   }
 
   /**
    * Until {@link end}: late domains count as if they had a node, and the zones of these first pods are decided when
    * they are placed.
    */
-  foresee(late: readonly Latecomer[]): void {
+  assume(late: readonly LateCount[]): void {
     for (const one of late) {
-      if ("kind" in one) {
-        this.firsts.settle(one);
+      if ("affinity" in one) {
+        this.firstPods.decideZone(one);
         continue;
       }
       const { group, domain } = one;
-      this.#come(group, domain, FORESEEN);
-      this.#journal?.push({ group, came: [domain, FORESEEN] });
+      this.#addHost(group, domain, ASSUMED_HOST);
+      this.#journal?.push({ group, addedHost: [domain, ASSUMED_HOST] });
     }
   }
 
-  #come(group: TopologyGroup, domain: string, hostname: string): void {
+  #addHost(group: TopologyGroup, domain: string, hostname: string): void {
     if (group.hosts !== undefined) within(group.hosts, domain, () => new Set()).add(hostname);
     group.revision++;
   }
 
-  #go(group: TopologyGroup, domain: string, hostname: string): void {
+  #removeHost(group: TopologyGroup, domain: string, hostname: string): void {
     const hosts = group.hosts?.get(domain);
     hosts?.delete(hostname);
     if (hosts?.size === 0) group.hosts?.delete(domain);
@@ -333,45 +330,45 @@ export class Topology {
   begin(asUpstream = false): void {
     this.#journal = [];
     this.#asUpstream = asUpstream;
-    this.firsts.forget();
-    for (const group of this.#waited) group.waitedOn.length = 0;
-    this.#waited.length = 0;
+    this.firstPods.forget();
+    for (const group of this.#withUncounted) group.uncountedOn.length = 0;
+    this.#withUncounted.length = 0;
   }
 
   /**
    * Records a planned node that has pods of the group and whose domain is open. Pods with affinity to these pods may
    * join the node.
    */
-  wait(group: TopologyGroup, place: Place): void {
+  noteUncounted(group: TopologyGroup, place: Place): void {
     assert(place.id !== undefined, "only planned nodes have an open domain");
-    if (group.waitedOn.push(place) === 1) this.#waited.push(group);
+    if (group.uncountedOn.push(place) === 1) this.#withUncounted.push(group);
     if (group.type === "affinity") group.revision++;
   }
 
   /**
-   * Records that the first pod of the host group `kind` is on a planned node, and that the spread has not counted it.
+   * Records that the first pod with this host affinity is on a planned node, and that the spread has not counted it.
    */
-  waitFirst(first: EarlyFirst, place: Place): void {
+  noteFirstPod(first: SpreadOfFirstPod, place: Place): void {
     if (first.group.type !== "spread" || this.#journal === undefined) return;
-    this.firsts.wait(first, place);
+    this.firstPods.add(first, place);
     this.#journal.push({ group: first.group, first: true });
   }
 
-  /** Until {@link end} is called, the first pod of each group may go only to the meeting place of the group. */
-  gather(meetings: ReadonlyMap<TopologyGroup, MeetingPlace>): void {
-    for (const [group, meeting] of meetings) {
-      if (group.meeting === undefined) this.#met.push(group);
-      group.meeting = meeting;
+  /** Until {@link end} is called, the first pod of each group may go only where the whole group fits. */
+  limitFirstPods(groupDomains: ReadonlyMap<TopologyGroup, GroupDomains>): void {
+    for (const [group, own] of groupDomains) {
+      if (group.groupDomains === undefined) this.#withGroupDomains.push(group);
+      group.groupDomains = own;
     }
   }
 
   /**
-   * Whether pods of the same affinity wait to be counted. A pod with these rules is then tried on their nodes first.
+   * Whether pods of the same affinity are not counted yet. A pod with these rules is then tried on their nodes first.
    */
-  areWaitedFor(rules: readonly Rule[]): boolean {
+  haveUncounted(rules: readonly Rule[]): boolean {
     return (
       !this.#asUpstream &&
-      rules.some(({ group, self }) => self && isNearSome(group) && !anyCounted(group))
+      rules.some(({ group, self }) => self && hasUncounted(group) && !anyCounted(group))
     );
   }
 
@@ -385,10 +382,11 @@ export class Topology {
     const journal = this.#journal ?? [];
     this.#journal = undefined;
     while (journal.length > changes) {
-      const { group, domain, host, before, closed, came, left, first } = journal.pop() as Change;
-      if (came !== undefined) this.#go(group, ...came);
-      if (left !== undefined) this.#come(group, ...left);
-      if (first === true) this.firsts.takeBack();
+      const { group, domain, host, before, closed, addedHost, removedHost, first } =
+        journal.pop() as Change;
+      if (addedHost !== undefined) this.#removeHost(group, ...addedHost);
+      if (removedHost !== undefined) this.#addHost(group, ...removedHost);
+      if (first === true) this.firstPods.removeLast();
       if (closed !== undefined) group.closed.delete(closed);
       if (domain !== undefined) this.#set(group, domain, before);
       if (host !== undefined) this.#setOnHost(group, host, before ?? 0);
@@ -399,8 +397,8 @@ export class Topology {
   /** Undoes all changes since {@link begin}, and stops the journal: later changes are permanent. */
   end(): void {
     this.rollBack(0);
-    for (const group of this.#met) group.meeting = undefined;
-    this.#met.length = 0;
+    for (const group of this.#withGroupDomains) group.groupDomains = undefined;
+    this.#withGroupDomains.length = 0;
     this.#journal = undefined;
     this.#asUpstream = false;
   }
@@ -429,18 +427,20 @@ export class Topology {
     if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
     const pricing = this.#asUpstream ? UNPRICED : place;
     if (group.type === "spread") {
-      const waiting = place.waiting?.(group) ?? 0;
-      const options = spreadOptions(group, self, podDomains, node, pricing, waiting);
+      const uncounted = place.uncounted?.(group) ?? 0;
+      const options = spreadOptions(group, self, podDomains, node, pricing, uncounted);
       return this.#asUpstream ? options.slice(0, 1) : options;
     }
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
       // Uncounted pods on this node are near the pod, whichever zone the node gets.
-      const beside = empty.length > 0 && (place.waiting?.(group) ?? 0) > 0 ? [empty] : [];
+      const beside = empty.length > 0 && (place.uncounted?.(group) ?? 0) > 0 ? [empty] : [];
       if (taken.length > 0) return [taken, ...beside];
       if (beside.length > 0 || !self || anyCounted(group)) return beside;
-      if (place.joins === true && isNearSome(group)) return NO_WAY;
-      const firsts = cheapestFirst(group.key, meetIn(group, empty), pricing).map((one) => [one]);
+      if (place.joins === true && hasUncounted(group)) return NO_WAY;
+      const firsts = cheapestFirst(group.key, firstPodDomains(group, empty), pricing).map((one) => [
+        one,
+      ]);
       return this.#asUpstream ? firsts.slice(0, 1) : firsts;
     }
     if (taken.length === 0 && (group.inverse || empty.length === 0)) return [undefined];
@@ -483,11 +483,11 @@ export class Topology {
         closed: new Marks(),
         hosts: looksBeyond(shape) ? new Map() : undefined,
         revision: 0,
-        waitedOn: [],
-        meeting: undefined,
+        uncountedOn: [],
+        groupDomains: undefined,
       };
       this.#groups.push(group);
-      if (group.hosts !== undefined) this.#overHosts.push(group);
+      if (group.hosts !== undefined) this.#withHosts.push(group);
       return group;
     });
   }

@@ -35,13 +35,13 @@ import type { SchedulingInput } from "../scheduling-input.ts";
 import { stayingPods } from "../solve.ts";
 import { keepPlaces } from "../sticky.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
-import { Census, type Host } from "./census.ts";
+import { ClusterCounts, type CountedNode } from "./cluster-counts.ts";
+import { MovingPods } from "./moving-pods.ts";
+import { OpenQuestion, type SharedState } from "./open-question.ts";
 import { isOfOneKind, nodeChanges } from "./picture-changes.ts";
-import { Seekers } from "./seeking.ts";
-import { type Ground, Trial } from "./trial.ts";
-import { Trying } from "./trying.ts";
+import { QuestionClasses } from "./question-classes.ts";
 
-const NOBODY: readonly never[] = [];
+const NONE: readonly never[] = [];
 
 /** Equal pending pods that have no place because of limits of pools. */
 export interface Stranded {
@@ -64,11 +64,11 @@ interface Follower {
   readonly near: readonly TopologyGroup[];
 }
 
-export class PreparedCluster implements Ground {
+export class PreparedCluster implements SharedState {
   readonly base: BasePass;
-  readonly census: Census;
-  readonly trying: Trying;
-  readonly seekers: Seekers;
+  readonly clusterCounts: ClusterCounts;
+  readonly questionClasses: QuestionClasses;
+  readonly movingPods: MovingPods;
   readonly #volumes: VolumeIndex;
   #input: SchedulingInput;
   #nodes: readonly ExistingNode[] = [];
@@ -89,7 +89,7 @@ export class PreparedCluster implements Ground {
     yield* indexVolumes(input.volumes);
     const cluster = new PreparedCluster(input);
     yield;
-    yield* cluster.#takeIn(input);
+    yield* cluster.#prepare(input);
     return cluster;
   }
 
@@ -101,10 +101,13 @@ export class PreparedCluster implements Ground {
     const access = this.base.context.devices;
     if (devices !== undefined) access?.follow({ ...input, devices });
     if (access !== undefined) access.isAskedAgain = true;
-    this.census = new Census(this.base.context.topology);
-    this.trying = new Trying(this.base.classes);
-    const { base, census, trying } = this;
-    this.seekers = new Seekers({ base, census, trying, volumes: this.#volumes }, input);
+    this.clusterCounts = new ClusterCounts(this.base.context.topology);
+    this.questionClasses = new QuestionClasses(this.base.classes);
+    const { base, clusterCounts, questionClasses } = this;
+    this.movingPods = new MovingPods(
+      { base, clusterCounts, questionClasses, volumes: this.#volumes },
+      input,
+    );
   }
 
   get nodes(): readonly ExistingNode[] {
@@ -121,8 +124,8 @@ export class PreparedCluster implements Ground {
    * removed, they find a place together with these pods. Without them a new node would be too small for the whole
    * affinity group again.
    */
-  boundTo(hosts: readonly Host[]): readonly Pod[] {
-    if (this.#followers.length === 0) return NOBODY;
+  boundTo(hosts: readonly CountedNode[]): readonly Pod[] {
+    if (this.#followers.length === 0) return NONE;
     const counted = new Set(hosts.flatMap((host) => host.counted));
     return this.#followers
       .filter(({ near }) => near.some((group) => counted.has(group)))
@@ -130,50 +133,50 @@ export class PreparedCluster implements Ground {
   }
 
   /**
-   * Begins a trial in which new nodes of these templates may be planned. `closed`: names of nodes that take no more
-   * pods, see `Terms` in what-if.ts. The caller must end the trial.
+   * Opens a question in which new nodes of these templates may be planned. `closed`: names of nodes that take no more
+   * pods, see `Terms` in what-if.ts. The caller must end it.
    */
-  suppose(templates: Pass["templates"], closed?: ReadonlySet<string>): Trial {
+  openQuestion(templates: Pass["templates"], closed?: ReadonlySet<string>): OpenQuestion {
     const marks = closed === undefined ? undefined : this.#closedMarks(closed);
-    return new Trial(this, templates, marks);
+    return new OpenQuestion(this, templates, marks);
   }
 
   #closedMarks(names: ReadonlySet<string>): Marks {
     if (this.#closed?.names === names) return this.#closed.marks;
     const marks = new Marks();
     for (const name of names) {
-      const host = this.census.host(name);
+      const host = this.clusterCounts.node(name);
       if (host?.isTarget === true) marks.add(host.place.index);
     }
     this.#closed = { names, marks };
     return marks;
   }
 
-  *#takeIn({ nodes, pods }: SchedulingInput): Steps<void> {
+  *#prepare({ nodes, pods }: SchedulingInput): Steps<void> {
     const seen = yield* seenSlots(nodes, this.#volumes);
-    for (const template of this.base.templates) template.slots.see(seen);
+    for (const template of this.base.templates) template.slots.update(seen);
     const batch = new Set(pods.map(keyOf));
-    const waiting = this.seekers.eligible(pods);
-    this.seekers.announce(waiting);
+    const waiting = this.movingPods.eligible(pods);
+    this.movingPods.announce(waiting);
     yield;
     const drafts = yield* mapInSteps(nodes, (view) => {
-      this.census.expect(stayingPods(view, batch));
-      return this.seekers.announce(movable(view));
+      this.clusterCounts.registerRules(stayingPods(view, batch));
+      return this.movingPods.announce(movable(view));
     });
     this.#mostWishes = 2 * this.base.classes.size + 1_000;
-    this.census.open();
+    this.clusterCounts.registerDomains();
     const daemons = this.#daemons();
     const targets: ExistingNode[] = [];
     yield* eachInSteps(nodes, (view, index) => {
       const place = new ExistingNode(view, view.deleting ? [] : daemons);
       if (!view.deleting) targets.push(place);
-      const host = this.census.add(place, !view.deleting, stayingPods(view, batch));
-      this.census.settle(host, drafts[index] ?? NOBODY);
-      if (isMovable(view)) host.left = this.seekers.leftOf(view, host.drafts);
+      const host = this.clusterCounts.add(place, !view.deleting, stayingPods(view, batch));
+      this.clusterCounts.setDrafts(host, drafts[index] ?? NONE);
+      if (isMovable(view)) host.movable = this.movingPods.movablePodsOf(view, host.drafts);
     });
     this.#nodes = yield* inTargetOrder(targets);
-    this.trying.see(this.#nodes);
-    yield* this.trying.makeReady();
+    this.questionClasses.setNodes(this.#nodes);
+    yield* this.questionClasses.readAmounts();
     yield* this.#placePending(waiting);
   }
 
@@ -195,23 +198,23 @@ export class PreparedCluster implements Ground {
     const { changed, gone } = yield* nodeChanges(before, input, batch);
     const names = new Set(changed.map(({ name }) => name));
     for (const { name } of gone) names.add(name);
-    const left = yield* this.#leave([...names]);
-    if (left === undefined) return false;
+    const removed = yield* this.#removeNodes([...names]);
+    if (removed === undefined) return false;
     this.#input = input;
     const { devices } = input;
     if (devices !== undefined) this.base.context.devices?.follow({ ...input, devices });
     yield* indexVolumes(input.volumes);
-    this.#volumes.see(input.volumes);
+    this.#volumes.update(input.volumes);
     const seen = yield* seenSlots(input.nodes, this.#volumes);
     const usage = new Map(input.pools.map((one) => [one.pool.id, one.usage]));
     for (const template of templates) {
       resetLimits(template, usage.get(template.pool.id) ?? NO_RESOURCES);
-      template.slots.see(seen);
+      template.slots.update(seen);
     }
-    const waiting = this.seekers.eligible(input.pods);
-    this.seekers.announce(waiting);
-    const drafts = yield* mapInSteps(changed, (view) => this.seekers.announce(movable(view)));
-    yield* this.#come(changed, drafts, left, batch);
+    const waiting = this.movingPods.eligible(input.pods);
+    this.movingPods.announce(waiting);
+    const drafts = yield* mapInSteps(changed, (view) => this.movingPods.announce(movable(view)));
+    yield* this.#addNodes(changed, drafts, removed, batch);
     // A new topology rule needs counts of all pods, so the cluster must be prepared again.
     if (context.topology.groups.length > known) return false;
     yield* this.#placePending(waiting);
@@ -222,51 +225,51 @@ export class PreparedCluster implements Ground {
    * Takes back the pending pods that were placed, and removes these nodes from all counts. Returns their earlier state.
    * Undefined: that is impossible, because two nodes share a host name.
    */
-  *#leave(names: readonly string[]): Steps<ReadonlyMap<string, Host> | undefined> {
+  *#removeNodes(names: readonly string[]): Steps<ReadonlyMap<string, CountedNode> | undefined> {
     for (const { place, groups, before } of this.#placed) {
       place.restore(before);
       place.settle();
-      this.census.uncount(groups, place);
-      this.trying.roomAgain(place);
+      this.clusterCounts.uncount(groups, place);
+      this.questionClasses.noteChanged(place);
     }
     this.#placed = [];
-    const left = new Map<string, Host>();
+    const removed = new Map<string, CountedNode>();
     for (const name of names) {
       yield;
-      const host = this.census.host(name);
+      const host = this.clusterCounts.node(name);
       if (host === undefined) continue;
-      if (this.census.sharesItsHost(host.place)) return undefined;
-      this.census.remove(name);
+      if (this.clusterCounts.sharesItsHost(host.place)) return undefined;
+      this.clusterCounts.remove(name);
       if (!host.isTarget) continue;
       host.place.gone = true;
-      left.set(name, host);
+      removed.set(name, host);
     }
-    return left;
+    return removed;
   }
 
   /**
    * Adds the changed nodes and counts their pods. A node keeps its index if possible; otherwise all nodes are sorted
    * again.
    */
-  *#come(
+  *#addNodes(
     changed: readonly NodeView[],
     drafts: readonly (readonly Draft[])[],
-    left: ReadonlyMap<string, Host>,
+    removed: ReadonlyMap<string, CountedNode>,
     batch: ReadonlySet<string>,
   ): Steps<void> {
     const daemons = this.#daemons();
     const nodes = [...this.#nodes];
     const fresh: ExistingNode[] = [];
     yield* eachInSteps(changed, (view, index) => {
-      const former = left.get(view.name);
+      const former = removed.get(view.name);
       const place = new ExistingNode(view, view.deleting ? [] : daemons, former?.place.index);
-      const host = this.census.add(place, !view.deleting, stayingPods(view, batch), former);
-      this.census.settle(host, drafts[index] ?? NOBODY);
+      const host = this.clusterCounts.add(place, !view.deleting, stayingPods(view, batch), former);
+      this.clusterCounts.setDrafts(host, drafts[index] ?? NONE);
       if (view.deleting) return;
       const isAlike = former?.place.view.initialized === view.initialized;
-      if (isAlike && !this.census.sharesItsHost(place)) {
+      if (isAlike && !this.clusterCounts.sharesItsHost(place)) {
         nodes[place.index] = place;
-        this.trying.roomAgain(place);
+        this.questionClasses.noteChanged(place);
       } else {
         fresh.push(place);
       }
@@ -275,8 +278,8 @@ export class PreparedCluster implements Ground {
     if (fresh.length === 0) return;
     const staying = nodes.filter(({ gone }) => !gone);
     this.#nodes = merged(staying, fresh);
-    this.trying.see(this.#nodes);
-    yield* this.trying.makeReady();
+    this.questionClasses.setNodes(this.#nodes);
+    yield* this.questionClasses.readAmounts();
   }
 
   /** Places pending pods on existing nodes. These placements hold for all questions. */
@@ -284,25 +287,25 @@ export class PreparedCluster implements Ground {
     this.#stranded = [];
     this.#followers = [];
     if (waiting.length === 0) return;
-    const queued = this.seekers.inTurn(waiting);
-    const trial = this.suppose(this.base.templates);
-    const { rest } = yield* keepPlaces(trial.pass, queued, this.#input.sticky);
-    const failed = yield* trial.place(rest);
-    const placed = trial.placed();
-    trial.end();
+    const queued = this.movingPods.inPlacingOrder(waiting);
+    const question = this.openQuestion(this.base.templates);
+    const { rest } = yield* keepPlaces(question.pass, queued, this.#input.sticky);
+    const failed = yield* question.place(rest);
+    const placed = question.placed();
+    question.end();
     const { topology } = this.base.context;
     this.#placed = placed.map(({ nodeName, pods }) => {
-      const place = this.census.host(nodeName)?.place;
+      const place = this.clusterCounts.node(nodeName)?.place;
       assert(place !== undefined, "pods are placed on nodes that are there");
       const before = place.save();
       const groups: TopologyGroup[] = [];
       for (const pod of pods) {
-        const podClass = this.seekers.classOf(pod);
+        const podClass = this.movingPods.classOf(pod);
         place.add(pod, podClass, this.base.context.devices);
         groups.push(...podClass.countedBy);
       }
       place.settle();
-      this.trying.roomAgain(place);
+      this.questionClasses.noteChanged(place);
       for (const group of groups) topology.count(group, place);
       return { place, groups, before };
     });
@@ -318,12 +321,12 @@ export class PreparedCluster implements Ground {
   /** Those of the failed pods that would have a place if pools had no limits. One pod of each kind is tried. */
   *#keptByLimits(failed: readonly Stranded[]): Steps<readonly Stranded[]> {
     const { templates } = this.base;
-    if (failed.length === 0 || !templates.some(isLimited)) return NOBODY;
-    const queued = this.seekers.inTurn(failed.map(({ sample }) => sample));
-    const trial = this.suppose(templates);
-    trial.liftLimits();
-    const hopeless = new Set((yield* trial.place(queued)).map(({ pod }) => pod));
-    trial.end();
+    if (failed.length === 0 || !templates.some(isLimited)) return NONE;
+    const queued = this.movingPods.inPlacingOrder(failed.map(({ sample }) => sample));
+    const question = this.openQuestion(templates);
+    question.liftLimits();
+    const hopeless = new Set((yield* question.place(queued)).map(({ pod }) => pod));
+    question.end();
     return failed.filter(({ sample }) => !hopeless.has(sample));
   }
 }
@@ -339,7 +342,7 @@ function isMovable({ managed, deleting }: NodeView): boolean {
 
 /** The pods of the node that would need another node if this one were removed. */
 function movable(view: NodeView): readonly Pod[] {
-  return isMovable(view) ? reschedulablePods(view) : NOBODY;
+  return isMovable(view) ? reschedulablePods(view) : NONE;
 }
 
 function alike(

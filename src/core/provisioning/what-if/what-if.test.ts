@@ -275,7 +275,7 @@ describe("WhatIf.follow", () => {
     return nodeView({ node: { name, labels, capacity: { cpu: "4" } }, claim, pods: on });
   };
 
-  it("still knows nodes that share a hostname after another node is deleted", () => {
+  it("still applied nodes that share a hostname after another node is deleted", () => {
     const labelSelector = { matchLabels: web };
     const term = { topologyKey: "kubernetes.io/hostname", labelSelector };
     const affinity = {
@@ -291,7 +291,7 @@ describe("WhatIf.follow", () => {
     expect(existing.map(({ nodeName }) => nodeName)).toEqual(["c"]);
   });
 
-  it("still knows closed nodes after another node is added or deleted", () => {
+  it("still applied closed nodes after another node is added or deleted", () => {
     const moving = pod({ name: "moving", nodeName: "b", cpu: "1" });
     const nodes = [at("a", {}), at("b", {}, [moving]), at("c", {}), at("d", {})];
     const input = schedulingInput({ nodes, pools: [] });

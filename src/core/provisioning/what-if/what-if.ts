@@ -4,13 +4,12 @@
  * that never had the nodes.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
-import { keyOf } from "../../../apis/meta.ts";
 import { addResources, NO_RESOURCES } from "../../../apis/resources.ts";
 import { atOnce, filterInSteps, type Steps } from "../../../base/steps.ts";
 import { isThere } from "../../state/node-view.ts";
 import { areFewDomainsTaken, hasFewDomains } from "../batch/few-domains.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
-import type { QueuedPod } from "../batch/queue.ts";
+import { byKey, type QueuedPod } from "../batch/queue.ts";
 import { placesHigherPriorities } from "../batch/scarcity.ts";
 import { admittedSet } from "../feasibility/admission.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
@@ -20,12 +19,11 @@ import { PriceFloor } from "../pools/price-floor.ts";
 import { explainInSteps } from "../refusals/explain.ts";
 import type { PlannedClaim, UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
-import type { LeftPod } from "./census.ts";
+import type { MovablePod } from "./cluster-counts.ts";
+import type { OpenQuestion, Placed } from "./open-question.ts";
 import { PreparedCluster, type Stranded } from "./prepared-cluster.ts";
-import type { Placed, Trial } from "./trial.ts";
 
 export interface Without {
-  /** New nodes that the pods would need. */
   readonly newClaims: readonly PlannedClaim[];
   /** Existing nodes that would take pods of the removed nodes, each with these pods. */
   readonly existing: readonly Placed[];
@@ -39,7 +37,7 @@ export interface Without {
 }
 
 const MAX_EXPLAINED = 5;
-const NOBODY: readonly never[] = [];
+const NONE: readonly never[] = [];
 const GAVE_UP: Without = { newClaims: [], existing: [], unschedulable: [], gaveUp: true };
 
 /** A node that may be removed, and its pods that would need a place. */
@@ -72,7 +70,7 @@ interface Question {
   readonly isEarly?: (podClass: PodClass) => boolean;
 }
 
-/** An {@link Opening} that may stop the question. It then returns undefined. */
+/** Places some pods before the greedy rules do. Returns the pods that are left. Undefined: it stops the question. */
 export type WorthTrying = (
   pass: Pass,
   queued: readonly QueuedPod[],
@@ -126,31 +124,31 @@ export class WhatIf {
     readonly queued: readonly QueuedPod[];
   }> {
     const { closed, belowMicroUsd, opening } = terms;
-    const { census, seekers, base } = this.#cluster;
-    const hosts = nodeNames.flatMap((name) => census.host(name) ?? []);
+    const { clusterCounts, movingPods, base } = this.#cluster;
+    const hosts = nodeNames.flatMap((name) => clusterCounts.node(name) ?? []);
     const bound = this.#cluster.boundTo(hosts);
-    const { queued, refused } = seekers.leaving(hosts, moving, bound);
-    const trial = this.#cluster.suppose(base.templates, closed);
+    const { queued, refused } = movingPods.leaving(hosts, moving, bound);
+    const question = this.#cluster.openQuestion(base.templates, closed);
     try {
-      trial.remove(hosts);
-      if (belowMicroUsd !== undefined) trial.onlyBelow(belowMicroUsd, this.#floor());
-      const rest = opening === undefined ? queued : yield* opening(trial.pass, queued);
+      question.remove(hosts);
+      if (belowMicroUsd !== undefined) question.onlyBelow(belowMicroUsd, this.#floor());
+      const rest = opening === undefined ? queued : yield* opening(question.pass, queued);
       if (rest === undefined) return { answer: GAVE_UP, queued };
-      const unplaced = atOnce(trial.place(rest, { isEarly }));
+      const unplaced = atOnce(question.place(rest, { isEarly }));
       // A pod that had no place before does not stop the removal.
       const failed = unplaced.filter(({ pod }) => !bound.includes(pod));
-      return { answer: this.#answer(trial, failed, refused), queued };
+      return { answer: this.#answer(question, failed, refused), queued };
     } finally {
-      trial.end();
+      question.end();
     }
   }
 
   #answer(
-    trial: Trial,
+    question: OpenQuestion,
     failed: readonly QueuedPod[],
     refused: readonly UnschedulablePod[],
   ): Without {
-    const { pass } = trial;
+    const { pass } = question;
     return {
       newClaims: atOnce(
         planClaims(pass.claims.all, {
@@ -159,10 +157,10 @@ export class WhatIf {
           kinds: this.#kinds,
         }),
       ),
-      existing: trial.placed(),
+      existing: question.placed(),
       unschedulable:
         refused.length + failed.length === 0
-          ? NOBODY
+          ? NONE
           : [...refused, ...explained(failed, pass)].sort(byKey),
       gaveUp: false,
     };
@@ -178,32 +176,32 @@ export class WhatIf {
     mayGo: (one: T) => boolean,
     { closed }: Pick<Terms, "closed"> = {},
   ): Steps<readonly T[]> {
-    const { census, seekers } = this.#cluster;
-    const trial = this.#cluster.suppose([], closed);
-    const { fork } = trial;
+    const { clusterCounts, movingPods } = this.#cluster;
+    const question = this.#cluster.openQuestion([], closed);
+    const { fork } = question;
     try {
       return yield* filterInSteps(leaving, (one) => {
-        const host = census.host(one.nodeName);
+        const host = clusterCounts.node(one.nodeName);
         if (host === undefined || fork.hasTouched(host.place)) return false;
-        const before = fork.now();
-        const { queued, refused } = seekers.leaving([host], one.pods);
+        const before = fork.savepoint();
+        const { queued, refused } = movingPods.leaving([host], one.pods);
         if (refused.length === 0 && !this.#isHopeless(queued, host.place)) {
-          trial.remove([host]);
-          const failed = atOnce(trial.place(queued, { allOrNone: true }));
+          question.remove([host]);
+          const failed = atOnce(question.place(queued, { allOrNone: true }));
           const taken = fork.touched(before).every(({ node }) => isThere(node.view));
           if (failed.length === 0 && taken && mayGo(one)) return true;
         }
-        trial.backTo(before);
+        question.backTo(before);
         return false;
       });
     } finally {
-      trial.end();
+      question.end();
     }
   }
 
   /** Whether one of the pods fits on no other existing node, whatever other nodes are removed. */
-  #isHopeless(queued: readonly LeftPod[], place: ExistingNode): boolean {
-    return queued.some(({ podClass }) => this.#cluster.trying.hasNoRoom(podClass, place));
+  #isHopeless(queued: readonly MovablePod[], place: ExistingNode): boolean {
+    return queued.some(({ podClass }) => this.#cluster.questionClasses.hasNoRoom(podClass, place));
   }
 
   /**
@@ -227,10 +225,13 @@ export class WhatIf {
 
   /** A lower bound on the price of new nodes for these pods, in micro-dollars per hour. */
   leastPrice(pods: readonly Pod[]): number {
-    const { seekers } = this.#cluster;
-    const requests = pods.reduce((sum, pod) => addResources(sum, seekers.classOf(pod).requests), {
-      ...NO_RESOURCES,
-    });
+    const { movingPods } = this.#cluster;
+    const requests = pods.reduce(
+      (sum, pod) => addResources(sum, movingPods.classOf(pod).requests),
+      {
+        ...NO_RESOURCES,
+      },
+    );
     return this.#floor().least(requests);
   }
 
@@ -242,11 +243,7 @@ export class WhatIf {
 }
 
 function explained(failed: readonly QueuedPod[], pass: Pass): readonly UnschedulablePod[] {
-  const sorted = failed.toSorted((a, b) => (keyOf(a.pod) < keyOf(b.pod) ? -1 : 1));
+  const sorted = failed.toSorted(byKey);
   const rest = sorted.slice(MAX_EXPLAINED).map(({ pod }) => ({ pod, message: "", pools: [] }));
   return [...atOnce(explainInSteps(sorted.slice(0, MAX_EXPLAINED), pass)), ...rest];
-}
-
-function byKey(a: UnschedulablePod, b: UnschedulablePod): number {
-  return keyOf(a.pod) < keyOf(b.pod) ? -1 : 1;
 }

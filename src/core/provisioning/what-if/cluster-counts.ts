@@ -8,66 +8,70 @@ import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { assert } from "../../../base/assert.ts";
 import { deepEqual } from "../../../base/json.ts";
 import { within } from "../../../base/within.ts";
+import { requiredOf } from "../../scheduling/pod-requirements.ts";
 import type { Draft } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import type { UnschedulablePod } from "../result.ts";
-import { heldGroups, requiredAntiAffinity } from "../solve.ts";
+import { heldGroups } from "../solve.ts";
 import type { Topology } from "../topology/topology.ts";
 import { eligible, type TopologyGroup } from "../topology/topology-group.ts";
-import type { Tried } from "./trying.ts";
+import type { QuestionClass } from "./question-classes.ts";
 
 /** A node, and the pods that are counted on it. */
-export interface Host {
+export interface CountedNode {
   readonly place: ExistingNode;
   /** Whether pods can be placed on the node: it is not leaving. Only nodes that take pods make their domains exist. */
   readonly isTarget: boolean;
   /** The topology groups that count pods of the node: one entry for each counted pod and group. */
   readonly counted: readonly TopologyGroup[];
-  /** Topology domains that exist only because of nodes like this one. Empty if the node takes no pods. */
-  readonly stands: readonly Stand[];
+  /**
+   * The topology domains of this node in which no new node can be launched. Such a domain exists only while it has a
+   * node. Empty if the node takes no pods.
+   */
+  readonly ownDomains: readonly NodeDomain[];
   /** The pods that would need a place if the node were removed. Undefined: not computed yet. */
-  left: Left | undefined;
+  movable: MovablePods | undefined;
   /** The groups of equal pods (drafts) of those pods of the node that may need another node. */
   drafts: readonly Draft[];
 }
 
 /** The pods that would need another node if this node were removed. */
-export interface Left {
+export interface MovablePods {
   /** The pods of the node's view when this was computed. A newer view has another list. */
   readonly of: readonly Pod[];
   /** The pods to place, in the order of placement. */
-  readonly queued: readonly LeftPod[];
+  readonly queued: readonly MovablePod[];
   /** Pods that are not planned, with reasons. */
   readonly refused: readonly UnschedulablePod[];
 }
 
 /** A queued pod, with the pod class that what-if questions use. */
-export interface LeftPod extends QueuedPod {
-  readonly podClass: Tried;
+export interface MovablePod extends QueuedPod {
+  readonly podClass: QuestionClass;
 }
 
-interface Stand {
+interface NodeDomain {
   readonly group: TopologyGroup;
   readonly domain: string;
 }
 
-export class Census {
+export class ClusterCounts {
   readonly #topology: Topology;
-  readonly #hosts = new Map<string, Host>();
+  readonly #hosts = new Map<string, CountedNode>();
   /** Number of nodes by host name. If two nodes share a host name, their results depend on each other. */
   readonly #perHostname = new Map<string, number>();
-  /** Number of nodes minus number of different host names. */
+  /** Number of nodes minus number of different host names. 0: each node has its own host name. */
   #shared = 0;
   /** Cached: the domains in which new nodes can be launched, by group. */
   readonly #possible = new Map<TopologyGroup, ReadonlySet<string>>();
   /** For domains that exist only because of nodes: the number of these nodes. */
   readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
   /** Cached results by kind of node, because many nodes are of few kinds. */
-  readonly #stands = new Map<string, readonly Stand[]>();
+  readonly #ownDomains = new Map<string, readonly NodeDomain[]>();
   /** Cached groups of anti-affinity terms that do not refer to the pod's own labels, by list of terms and namespace. */
   readonly #held = new WeakMap<readonly PodAffinityTerm[], Map<string, readonly TopologyGroup[]>>();
-  /** Whether a topology rule depends on host names. If so, no two nodes are of the same kind. */
+  /** Whether a node filter of a spread names host names. If so, no two nodes are of the same kind. */
   #areAllDifferent = false;
 
   constructor(topology: Topology) {
@@ -75,12 +79,12 @@ export class Census {
   }
 
   /** Registers the topology groups of the pods' anti-affinity terms. Must be called before any pod is counted. */
-  expect(pods: readonly Pod[]): void {
+  registerRules(pods: readonly Pod[]): void {
     for (const pod of pods) this.#heldBy(pod);
   }
 
   /** Prepares the counts by domain. Must be called after all topology groups are registered. */
-  open(): void {
+  registerDomains(): void {
     for (const group of this.#topology.groups) {
       if (group.filter.requirements?.some((one) => one.has(HOSTNAME_LABEL_KEY)))
         this.#areAllDifferent = true;
@@ -90,24 +94,28 @@ export class Census {
     }
   }
 
-  host(name: string): Host | undefined {
+  node(name: string): CountedNode | undefined {
     return this.#hosts.get(name);
   }
 
-  /** Whether another node has the same host name. */
   sharesItsHost({ hostname }: ExistingNode): boolean {
     return this.#shared > 0 && (this.#perHostname.get(hostname) ?? 0) > 1;
   }
 
   /** Adds a node and counts its pods. `staying`: the counted pods. `former`: the earlier state of the node. */
-  add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[], former?: Host): Host {
-    const stands = isTarget ? this.#standsOf(place, former) : NOTHING;
+  add(
+    place: ExistingNode,
+    isTarget: boolean,
+    staying: readonly Pod[],
+    former?: CountedNode,
+  ): CountedNode {
+    const ownDomains = isTarget ? this.#ownDomainsOf(place, former) : NOTHING;
     if (isTarget) {
-      for (const { group, domain } of stands) {
+      for (const { group, domain } of ownDomains) {
         this.#topology.addDomain(group, domain);
-        this.#standIn(group, domain, 1);
+        this.#countNodesIn(group, domain, 1);
       }
-      this.#topology.arrive(place);
+      this.#topology.addNode(place);
     }
     const counted: TopologyGroup[] = [];
     for (const pod of staying) {
@@ -117,7 +125,7 @@ export class Census {
         if (!group.inverse) counted.push(group);
     }
     for (const group of counted) this.#topology.count(group, place);
-    const host = { place, isTarget, counted, stands, left: undefined, drafts: NOTHING };
+    const host = { place, isTarget, counted, ownDomains, movable: undefined, drafts: NOTHING };
     this.#hosts.set(place.view.name, host);
     const others = this.#perHostname.get(place.hostname) ?? 0;
     this.#perHostname.set(place.hostname, others + 1);
@@ -126,7 +134,7 @@ export class Census {
   }
 
   /** Stores the drafts (groups of equal pods) of those pods of the host that may need another node. */
-  settle(host: Host, drafts: readonly Draft[]): void {
+  setDrafts(host: CountedNode, drafts: readonly Draft[]): void {
     host.drafts = drafts;
     for (const draft of drafts) draft.running++;
   }
@@ -134,7 +142,7 @@ export class Census {
   remove(name: string): void {
     const host = this.#hosts.get(name);
     assert(host !== undefined, "only a node that is there can leave");
-    const { place, isTarget, counted, stands } = host;
+    const { place, isTarget, counted, ownDomains } = host;
     this.#hosts.delete(name);
     for (const draft of host.drafts) draft.running--;
     const others = (this.#perHostname.get(place.hostname) ?? 0) - 1;
@@ -143,9 +151,9 @@ export class Census {
       this.#shared--;
     }
     if (isTarget) {
-      this.#topology.leave(place);
-      for (const { group, domain } of stands) this.#standIn(group, domain, -1);
-      for (const { group } of stands) this.#tidy(group, place);
+      this.#topology.removeNode(place);
+      for (const { group, domain } of ownDomains) this.#countNodesIn(group, domain, -1);
+      for (const { group } of ownDomains) this.#tidy(group, place);
     }
     this.uncount(counted, place);
     if (others > 0) return;
@@ -160,15 +168,15 @@ export class Census {
   }
 
   /** Removes the counts of the host's pods for the current question. */
-  vacate({ place, counted }: Host): void {
+  uncountPods({ place, counted }: CountedNode): void {
     for (const group of counted) this.#topology.uncount(group, place);
   }
 
   /** Removes the domains that exist only because of these nodes. */
-  forgetDomains(gone: readonly Host[]): void {
-    if (gone.every(({ stands }) => stands.length === 0)) return;
+  forgetDomains(gone: readonly CountedNode[]): void {
+    if (gone.every(({ ownDomains }) => ownDomains.length === 0)) return;
     const leaving = new Map<TopologyGroup, Map<string, number>>();
-    for (const { group, domain } of gone.flatMap(({ stands }) => stands)) {
+    for (const { group, domain } of gone.flatMap(({ ownDomains }) => ownDomains)) {
       const domains = leaving.get(group) ?? new Map<string, number>();
       leaving.set(group, domains.set(domain, (domains.get(domain) ?? 0) + 1));
     }
@@ -183,7 +191,7 @@ export class Census {
 
   /** The topology groups of the pod's own anti-affinity terms. Pods of one template and namespace share the list. */
   #heldBy(pod: Pod): readonly TopologyGroup[] {
-    const terms = requiredAntiAffinity(pod);
+    const terms = requiredOf(pod.spec.affinity?.podAntiAffinity);
     if (terms.length === 0) return NONE;
     if (terms.some(dependsOnLabels)) return heldGroups(this.#topology, pod);
     const { namespace = "default" } = pod.metadata;
@@ -191,31 +199,31 @@ export class Census {
     return within(known, namespace, () => heldGroups(this.#topology, pod));
   }
 
-  #standsOf(place: ExistingNode, former: Host | undefined): readonly Stand[] {
+  #ownDomainsOf(place: ExistingNode, former: CountedNode | undefined): readonly NodeDomain[] {
     const { view, taints, hostname } = place;
     // If only the node's pods changed, its labels are still the same object.
     if (former?.place.view.labels === view.labels && deepEqual(former.place.taints, taints))
-      return former.stands;
+      return former.ownDomains;
     const { [HOSTNAME_LABEL_KEY]: _, ...labels } = view.labels;
     const own = this.#areAllDifferent ? hostname : "";
-    return within(this.#stands, JSON.stringify([labels, taints, own]), () =>
+    return within(this.#ownDomains, JSON.stringify([labels, taints, own]), () =>
       [...this.#nodesIn.keys()].flatMap((group) => {
-        const domain = this.#standsFor(group, place);
+        const domain = this.#ownDomain(group, place);
         return domain === undefined ? [] : [{ group, domain }];
       }),
     );
   }
 
-  /** The domain of the group that exists only because of nodes like this one. Undefined: there is none. */
-  #standsFor(group: TopologyGroup, place: ExistingNode): string | undefined {
+  /** The node's domain of the group, if no new node can be launched in it. Undefined: there is no such domain. */
+  #ownDomain(group: TopologyGroup, place: ExistingNode): string | undefined {
     const domain = place.domain(group.key);
     if (domain === undefined || this.#possible.get(group)?.has(domain)) return undefined;
     return eligible(group.filter, place) ? domain : undefined;
   }
 
-  #standIn(group: TopologyGroup, domain: string, change: 1 | -1): void {
+  #countNodesIn(group: TopologyGroup, domain: string, change: 1 | -1): void {
     const counts = this.#nodesIn.get(group);
-    assert(counts !== undefined, "nobody stands for a domain before the groups are known");
+    assert(counts !== undefined, "no node is counted in a domain before the groups are known");
     counts.set(domain, (counts.get(domain) ?? 0) + change);
     if (counts.get(domain) === 0) counts.delete(domain);
   }

@@ -15,14 +15,14 @@ import type { Considered, PlannerRecord } from "./record.ts";
 import { LARGEST_REPLANNED_BATCH, MIN_SPREAD_SHARE } from "./settings.ts";
 import type { Race } from "./sources/race.ts";
 
-export class Contest {
+export class PlanSelection {
   readonly batch: Batch;
   readonly options: PlannerOptions;
   /** Whether the batch is large enough, and simple enough, to be packed by price. */
   readonly mayPack: boolean;
   /**
-   * Whether sources whose rule is `--planner-min-saving` must save `SAVING_OF_A_MISTAKE` instead. True for small
-   * batches.
+   * Whether plans must save `SAVING_OF_A_MISTAKE` where their rule says `--planner-min-saving`. True for batches that
+   * are not packed, unless the caller wants any saving.
    */
   readonly #onlyMistakes: boolean;
   /** The race between the greedy source and the packing source. Absent: there is no race now. */
@@ -38,7 +38,7 @@ export class Contest {
   #improvements: readonly ImprovementName[] = [];
   readonly #considered: Considered[] = [];
 
-  /** `anySaving`: `--planner-min-saving` is enough also in a small batch, in place of `SAVING_OF_A_MISTAKE`. */
+  /** `anySaving`: also in a batch that is not packed, plans need to save `--planner-min-saving` only. */
   constructor(batch: Batch, options: PlannerOptions, anySaving = false) {
     this.batch = batch;
     this.options = options;

@@ -9,7 +9,7 @@ import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
 import { type Answer, OpenClaims } from "./open-claims.ts";
 
-export class ClaimsAsMoved extends OpenClaims {
+export class ClaimsInUpstreamOrder extends OpenClaims {
   /** The planned nodes in order, those with the fewest pods first. */
   readonly #walk: NewNodeClaim[] = [];
 

@@ -1,7 +1,7 @@
 /**
  * The changes that one what-if question makes to a prepared cluster: nodes and their counts are removed, pods are
- * placed, and new nodes may have a price limit. Each change stands next to the code that undoes it. Only one trial may
- * exist at a time. The code that begins a trial must end it.
+ * placed, and new nodes may have a price limit. The question undoes them at its end. Only one question may be open at a
+ * time. The code that opens a question must end it.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
@@ -10,24 +10,24 @@ import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
 import type { BasePass } from "../base-pass.ts";
 import type { PodClass } from "../batch/pod-class.ts";
 import { Queue, type QueuedPod } from "../batch/queue.ts";
-import type { Fork, Moment } from "../fork.ts";
-import { meetingPlaces } from "../nodes/affinity-groups.ts";
+import type { Fork, Savepoint } from "../fork.ts";
+import { groupDomainsOf } from "../nodes/affinity-groups.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { OpenClaims } from "../nodes/open-claims.ts";
 import { type Pass, place } from "../place.ts";
-import { creditLimits, isLimited, liftLimits } from "../pools/pool-template.ts";
+import { creditLimits, isLimited, unlimited } from "../pools/pool-template.ts";
 import type { PriceFloor } from "../pools/price-floor.ts";
-import type { Census, Host } from "./census.ts";
-import type { Seekers } from "./seeking.ts";
-import type { Trying } from "./trying.ts";
+import type { ClusterCounts, CountedNode } from "./cluster-counts.ts";
+import type { MovingPods } from "./moving-pods.ts";
+import type { QuestionClasses } from "./question-classes.ts";
 
-/** The parts of the prepared cluster that a trial changes and restores. */
-export interface Ground {
+/** The parts of the prepared cluster that a question changes and restores. */
+export interface SharedState {
   readonly base: BasePass;
-  readonly census: Census;
-  readonly trying: Trying;
-  readonly seekers: Seekers;
-  /** Nodes that can take pods, by index. A node that the trial removed has `gone` set. */
+  readonly clusterCounts: ClusterCounts;
+  readonly questionClasses: QuestionClasses;
+  readonly movingPods: MovingPods;
+  /** Nodes that can take pods, by index. A node that the question removed has `gone` set. */
   readonly nodes: readonly ExistingNode[];
 }
 
@@ -39,24 +39,23 @@ export interface Placed {
 }
 
 interface Wanted {
-  /** The trial stops as soon as one pod has no place. */
+  /** Placing stops as soon as one pod has no place. */
   readonly allOrNone?: boolean;
   /** Pods that are placed before all others. Absent: none. */
   readonly isEarly?: ((podClass: PodClass) => boolean) | undefined;
 }
 
-export class Trial {
+export class OpenQuestion {
   readonly pass: Pass;
   readonly fork: Fork;
-  readonly #ground: Ground;
-  /** The removed nodes. */
-  readonly #gone: Host[] = [];
+  readonly #state: SharedState;
+  readonly #gone: CountedNode[] = [];
 
   /** `templates`: the templates of new nodes that may be planned. `closed`: indices of nodes that may take no pods. */
-  constructor(ground: Ground, templates: Pass["templates"], closed?: Marks) {
-    const { base, census, trying } = ground;
-    const fork = base.forks.openFirst({ templates, forget: () => trying.forget() });
-    this.#ground = ground;
+  constructor(state: SharedState, templates: Pass["templates"], closed?: Marks) {
+    const { base, clusterCounts, questionClasses } = state;
+    const fork = base.forks.openOutermost({ templates, forget: () => questionClasses.forget() });
+    this.#state = state;
     this.fork = fork;
     this.pass = {
       context: {
@@ -65,42 +64,44 @@ export class Trial {
         strictReservations: false,
       },
       templates,
-      nodes: ground.nodes,
-      classes: ground.trying,
+      nodes: state.nodes,
+      classes: state.questionClasses,
       claims: new OpenClaims(),
       attempt: base.attempt,
       closed,
-      isUntouched: (node) => !(node.gone || fork.hasTouched(node) || census.sharesItsHost(node)),
+      isUntouched: (node) =>
+        !(node.gone || fork.hasTouched(node) || clusterCounts.sharesItsHost(node)),
       onTouch: (node) => fork.touch(node),
     };
   }
 
   /** Removes these nodes. Their capacity is added to what is left of their pools' limits. */
-  remove(hosts: readonly Host[]): void {
-    const { census, seekers } = this.#ground;
+  remove(hosts: readonly CountedNode[]): void {
+    const { clusterCounts, movingPods } = this.#state;
     const { topology } = this.pass.context;
     for (const host of hosts) {
       const { place: node } = host;
       this.fork.remove(node);
       this.#gone.push(host);
-      census.vacate(host);
+      clusterCounts.uncountPods(host);
       this.pass.context.devices?.state.leave(reschedulablePods(node.view));
       for (const pod of node.pods)
-        for (const group of seekers.classOf(pod).countedBy) topology.uncount(group, node);
-      topology.leave(node);
+        for (const group of movingPods.classOf(pod).countedBy) topology.uncount(group, node);
+      topology.removeNode(node);
       for (const template of this.pass.templates)
         if (template.pool.id === node.view.poolId && isLimited(template))
           creditLimits(template, node.view.capacity);
     }
-    census.forgetDomains(this.#gone);
+    clusterCounts.forgetDomains(this.#gone);
   }
 
-  /** Removes the limits of all pools until the trial ends. */
+  /** Removes the limits of all pools until the question ends. */
   liftLimits(): void {
-    for (const template of this.pass.templates) if (isLimited(template)) liftLimits(template);
+    for (const template of this.pass.templates)
+      if (isLimited(template)) template.budget = unlimited(template).budget;
   }
 
-  /** Until the trial ends, new nodes must cost less than this per hour. */
+  /** Until the question ends, new nodes must cost less than this per hour. */
   onlyBelow(belowMicroUsd: number, floor: PriceFloor): void {
     for (const template of this.pass.templates) {
       const { budget } = template;
@@ -114,7 +115,7 @@ export class Trial {
     queued: readonly QueuedPod[],
     { allOrNone = false, isEarly }: Wanted = {},
   ): Steps<readonly QueuedPod[]> {
-    this.#gather(queued);
+    this.#limitFirstPods(queued);
     const queue = new Queue(queued, isEarly === undefined ? {} : { isEarly });
     const failed: QueuedPod[] = [];
     let tries = 0;
@@ -129,15 +130,15 @@ export class Trial {
   }
 
   /**
-   * Computes where affinity groups can meet. Skipped if no new nodes are allowed, because it would check all existing
-   * nodes. Then the first pod of a group is placed like any other pod.
+   * Computes in which domains whole affinity groups fit. Skipped if no new nodes are allowed, because it would check
+   * all existing nodes. Then the first pod of a group is placed like any other pod.
    */
-  #gather(queued: readonly QueuedPod[]): void {
+  #limitFirstPods(queued: readonly QueuedPod[]): void {
     const { context, templates } = this.pass;
-    if (templates.length > 0) context.topology.gather(meetingPlaces(this.pass, queued));
+    if (templates.length > 0) context.topology.limitFirstPods(groupDomainsOf(this.pass, queued));
   }
 
-  /** The existing nodes that took pods in this trial, each with these pods. */
+  /** The existing nodes that took pods in this question, each with these pods. */
   placed(): readonly Placed[] {
     return this.fork.touched().map(({ node, pods }) => ({
       nodeName: node.view.name,
@@ -147,7 +148,7 @@ export class Trial {
   }
 
   /** Undoes all placements and removals of nodes after the moment. Price limits and removed pool limits stay. */
-  backTo(moment: Moment): void {
+  backTo(moment: Savepoint): void {
     this.fork.backTo(moment);
     this.#gone.length = moment.gone;
   }

@@ -14,28 +14,28 @@ import type { Draft, PodClass } from "../batch/pod-class.ts";
 import { inOrder } from "../batch/queue.ts";
 import type { UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
-import type { Census, Host, Left, LeftPod } from "./census.ts";
-import type { Trying } from "./trying.ts";
+import type { ClusterCounts, CountedNode, MovablePod, MovablePods } from "./cluster-counts.ts";
+import type { QuestionClasses } from "./question-classes.ts";
 
 /** The pods that need a place, in order of placement, and the pods that are not planned. */
-interface Seeking {
-  readonly queued: readonly LeftPod[];
+interface PodsToPlace {
+  readonly queued: readonly MovablePod[];
   readonly refused: readonly UnschedulablePod[];
 }
 
 /** The state that is needed to look up pods. */
 interface Known {
   readonly base: BasePass;
-  readonly census: Census;
-  readonly trying: Trying;
+  readonly clusterCounts: ClusterCounts;
+  readonly questionClasses: QuestionClasses;
   readonly volumes: VolumeIndex;
 }
 
-/** The metadata that stands for any pod without volumes: such pods are planned without regard to their names. */
+/** The metadata of any pod without volumes: such pods are planned without regard to their names. */
 const NAMELESS: Pod["metadata"] = { name: "" };
-const NOBODY: readonly never[] = [];
+const NONE: readonly never[] = [];
 
-export class Seekers {
+export class MovingPods {
   readonly #known: Known;
   readonly #checks: Omit<EligibilityFacts, "volumes">;
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
@@ -67,15 +67,19 @@ export class Seekers {
    * The pods that need a place if these hosts are removed, in order of placement: `moving`, pending pods that were
    * placed on the hosts, and `bound`, see `PreparedCluster.boundTo`.
    */
-  leaving(hosts: readonly Host[], moving: readonly Pod[], bound: readonly Pod[] = NOBODY): Seeking {
+  leaving(
+    hosts: readonly CountedNode[],
+    moving: readonly Pod[],
+    bound: readonly Pod[] = NONE,
+  ): PodsToPlace {
     const [host, ...others] = hosts;
     const isOne = others.length === 0 && bound.length === 0 && host?.place.pods.length === 0;
     // Each round of disruption asks about each node, so the order of a node's pods is cached.
     if (isOne) {
-      host.left ??= this.leftOf(host.place.view);
-      if (moving === host.left.of) {
-        for (const { podClass } of host.left.queued) this.#known.trying.use(podClass);
-        return host.left;
+      host.movable ??= this.movablePodsOf(host.place.view);
+      if (moving === host.movable.of) {
+        for (const { podClass } of host.movable.queued) this.#known.questionClasses.use(podClass);
+        return host.movable;
       }
     }
     const { fine, refused } = this.#sortOut([
@@ -83,15 +87,15 @@ export class Seekers {
       ...hosts.flatMap(({ place: { pods } }) => pods),
       ...bound,
     ]);
-    return { queued: this.inTurn(fine), refused };
+    return { queued: this.inPlacingOrder(fine), refused };
   }
 
   /** The pods in order of placement, with their classes prepared for the current question. */
-  inTurn(pods: readonly Pod[]): readonly LeftPod[] {
+  inPlacingOrder(pods: readonly Pod[]): readonly MovablePod[] {
     const queued = inOrder(
-      pods.map((pod) => ({ pod, podClass: this.#known.trying.of(this.classOf(pod)) })),
+      pods.map((pod) => ({ pod, podClass: this.#known.questionClasses.of(this.classOf(pod)) })),
     );
-    for (const { podClass } of queued) this.#known.trying.use(podClass);
+    for (const { podClass } of queued) this.#known.questionClasses.use(podClass);
     return queued;
   }
 
@@ -99,21 +103,21 @@ export class Seekers {
    * The pods that need a place if the node is removed. `drafts`: the groups of equal pods to which these pods belong,
    * if they are known already.
    */
-  leftOf(view: NodeView, drafts?: readonly Draft[]): Left {
+  movablePodsOf(view: NodeView, drafts?: readonly Draft[]): MovablePods {
     const movable = reschedulablePods(view);
     const { fine, refused } = this.#sortOut(movable);
     const queued = inOrder(
       fine.map((pod) => {
         const podClass = this.#findClass(pod, drafts?.[movable.indexOf(pod)]);
-        return { pod, podClass: this.#known.trying.of(podClass) };
+        return { pod, podClass: this.#known.questionClasses.of(podClass) };
       }),
     );
-    return { of: movable, queued, refused: refused.length === 0 ? NOBODY : refused };
+    return { of: movable, queued, refused: refused.length === 0 ? NONE : refused };
   }
 
   classOf(pod: Pod): PodClass {
-    const host = this.#known.census.host(pod.spec.nodeName ?? "");
-    const known = host?.left?.queued.find((one) => one.pod === pod);
+    const host = this.#known.clusterCounts.node(pod.spec.nodeName ?? "");
+    const known = host?.movable?.queued.find((one) => one.pod === pod);
     return known?.podClass.original ?? this.#findClass(pod);
   }
 

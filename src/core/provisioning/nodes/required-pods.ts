@@ -1,6 +1,6 @@
 /**
- * Leaders: pods on a planned node that another pod requires on its host by affinity. One of the leaders must be bound
- * before that pod. A pod without leaders can join the node only if it may be the first pod of its affinity.
+ * Required pods: pods on a planned node that another pod requires on its host by affinity. One of them must be bound
+ * before that pod. If there is none, the pod can join the node only if it may be the first pod of its affinity.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { Variant } from "../batch/pod-class.ts";
@@ -12,9 +12,10 @@ import {
 } from "../topology/topology-group.ts";
 
 /**
- * The leaders of a pod with these host rules: one of them must be bound before the pod. Empty: the pod needs no leader.
+ * Those of `pods` of which one must be bound before a pod with these host rules. Empty: the pod needs none of them, or
+ * none satisfies all its affinities.
  */
-export function leadersOf(
+export function requiredPodsOn(
   pods: readonly Pod[],
   { hostRules }: Pick<Variant, "hostRules">,
 ): readonly Pod[] {
@@ -24,20 +25,20 @@ export function leadersOf(
   return pods.filter((pod) => near.every(({ group }) => isOf(group, pod)));
 }
 
-/** Whether the group counts all of the leaders, so whichever of them is bound first is counted. */
-export function isLedByOneOf(group: TopologyGroup, leaders: readonly Pod[]): boolean {
-  return leaders.length > 0 && leaders.every((one) => isOf(group, one));
+/** Whether the group counts each of these pods, so whichever of them is bound first is counted. */
+export function countsAllOf(group: TopologyGroup, pods: readonly Pod[]): boolean {
+  return pods.length > 0 && pods.every((one) => isOf(group, one));
 }
 
 /**
- * Whether the group's smallest count may rise because of pods that wait on other planned nodes. It cannot if minDomains
+ * Whether the group's smallest count may rise because of uncounted pods on other planned nodes. It cannot if minDomains
  * keeps that count at 0, or if all these pods must go to the domain of this node.
  */
-export function isLiftedElsewhere(group: TopologyGroup, here: Place): boolean {
+export function mayRiseElsewhere(group: TopologyGroup, here: Place): boolean {
   if (group.counts.size < group.minDomains) return false;
   const own = possibleDomains(group, here);
-  return group.waitedOn.some((place) => {
-    if (place === here || (place.waiting?.(group) ?? 0) === 0) return false;
+  return group.uncountedOn.some((place) => {
+    if (place === here || (place.uncounted?.(group) ?? 0) === 0) return false;
     return own.length !== 1 || possibleDomains(group, place).some((one) => one !== own[0]);
   });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { pod } from "../../../testing/builders.ts";
-import { Lookalikes } from "./lookalikes.ts";
+import { EqualPods } from "./sort-out.ts";
 
 describe("pods that differ only in their names", () => {
   const made = (changes: Partial<Pod["metadata"]> & { spec?: Pod["spec"] }): Pod => {
@@ -12,17 +12,17 @@ describe("pods that differ only in their names", () => {
 
   it("are read only once for all of them", () => {
     const asked: string[] = [];
-    const lookalikes = new Lookalikes((one) => asked.push(one.metadata.name));
+    const equalPods = new EqualPods((one) => asked.push(one.metadata.name));
     const labels = { app: "db" };
-    for (const name of ["web-0", "web-1", "web-2"]) lookalikes.of(made({ name }));
-    for (const name of ["db-0", "db-1"]) lookalikes.of(made({ name, labels }));
-    lookalikes.of(made({ name: "web-3" }));
+    for (const name of ["web-0", "web-1", "web-2"]) equalPods.of(made({ name }));
+    for (const name of ["db-0", "db-1"]) equalPods.of(made({ name, labels }));
+    equalPods.of(made({ name: "web-3" }));
     expect(asked).toEqual(["web-0", "db-0"]);
   });
 
   it("are read again in another namespace, with a volume, or during a resize", () => {
     const asked: string[] = [];
-    const lookalikes = new Lookalikes((one) => asked.push(one.metadata.name));
+    const equalPods = new EqualPods((one) => asked.push(one.metadata.name));
     const volumes = [{ name: "data", persistentVolumeClaim: { claimName: "data" } }];
     const stored = { ...sample.spec, volumes };
     const containerStatuses = [{ name: "main", ready: true, allocatedResources: { cpu: "2" } }];
@@ -34,7 +34,7 @@ describe("pods that differ only in their names", () => {
       { ...made({ name: "resized" }), status: { containerStatuses } },
       made({ name: "web-1" }),
     ];
-    for (const one of pods) lookalikes.of(one);
+    for (const one of pods) equalPods.of(one);
     expect(asked).toEqual(["web-0", "elsewhere", "stored-0", "stored-1", "resized"]);
   });
 });

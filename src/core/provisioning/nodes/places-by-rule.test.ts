@@ -4,9 +4,9 @@ import { atOnce } from "../../../base/steps.ts";
 import { pod } from "../../../testing/builders.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
-import { homesOf } from "./homes-of.ts";
+import { placesByRule } from "./places-by-rule.ts";
 
-describe("homesOf", () => {
+describe("placesByRule", () => {
   it("returns the nodes and number of pods for each rule, and reads the batch once", () => {
     const groups = Array.from({ length: 50 }, (_, index) => ({ index }) as TopologyGroup);
     let looks = 0;
@@ -27,7 +27,7 @@ describe("homesOf", () => {
     const nodes = [at("old", [first, second, first])];
     const homes = { claims: { all: [at("new", [first])] }, nodes };
     looks = 0;
-    const places = homesOf(homes, queued);
+    const places = placesByRule(homes, queued);
     expect(looks).toBe(0);
     const hosts = groups.map((group) =>
       [...atOnce(places(group))].map(([{ hostname }, pods]) => `${hostname}: ${pods}`),

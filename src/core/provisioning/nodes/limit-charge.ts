@@ -1,7 +1,7 @@
 /**
  * The charge of a planned node against its pool's limits: the capacity of its cheapest instance type. So two small
  * nodes fit into a limit that one node would use up if it were charged as its largest type. When planning ends, each
- * node drops the types for which the limits have no room (see {@link LimitShare.settled}). So the cloud cannot launch
+ * node drops the types for which the limits have no room (see {@link LimitCharge.settled}). So the cloud cannot launch
  * more than the limits allow.
  */
 import type { Resources } from "../../../apis/resources.ts";
@@ -9,13 +9,12 @@ import { type Bits, commonBits, noBits, setBit } from "../../scheduling/bits.ts"
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import { affordable, chargeLimits, isLimited, type Template } from "../pools/pool-template.ts";
 
-/** The requirements and instance types of the planned node. */
 interface State {
   readonly set: SetId;
   readonly types: Bits;
 }
 
-export class LimitShare {
+export class LimitCharge {
   readonly #template: Template;
   /** Whether nodes are charged against the limits. False: the pool has no limits, or the plan cannot reach them. */
   readonly isCounted: boolean;
@@ -38,7 +37,7 @@ export class LimitShare {
    * Charges the capacity of the cheapest type. `isFixed`: the node must keep all its types, so the largest type is
    * charged.
    */
-  pay({ set, types }: State, isFixed: boolean): void {
+  charge({ set, types }: State, isFixed: boolean): void {
     if (!this.isCounted) return;
     const { table } = this.#template;
     const cheapest = isFixed ? undefined : table.cheapestType(types, set);

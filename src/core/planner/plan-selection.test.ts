@@ -4,7 +4,7 @@ import { pod } from "../../testing/builders.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
 import type { AcceptanceRule } from "./acceptance.ts";
-import { Contest } from "./contest.ts";
+import { PlanSelection } from "./plan-selection.ts";
 import { DEFAULT_PLANNER, type PlannerOptions } from "./planner-options.ts";
 import { LARGEST_REPLANNED_BATCH } from "./settings.ts";
 
@@ -26,8 +26,8 @@ function plan(priceMicroUsd: number, left = 0): SchedulingResult {
   return { newClaims, existing: [], unschedulable, excludedByLimits: [] } as never;
 }
 
-function contest({ pods = 100, options = OPTIONS, anySaving = false, reserved = false } = {}) {
-  const one = new Contest(batch(pods, reserved), options, anySaving);
+function selection({ pods = 100, options = OPTIONS, anySaving = false, reserved = false } = {}) {
+  const one = new PlanSelection(batch(pods, reserved), options, anySaving);
   const offer = (
     price: number,
     source: "greedy" | "packing" = "packing",
@@ -36,9 +36,9 @@ function contest({ pods = 100, options = OPTIONS, anySaving = false, reserved = 
   return { one, offer };
 }
 
-describe("a contest of plans", () => {
+describe("a selection of plans", () => {
   it("keeps the cheapest plan that saves enough, and its source", () => {
-    const { one, offer } = contest();
+    const { one, offer } = selection();
     expect([one.hasPlan, one.source]).toEqual([false, undefined]);
     offer(100, "greedy");
     expect([one.hasPlan, one.source, one.beaten]).toEqual([true, "greedy", one.best]);
@@ -54,20 +54,20 @@ describe("a contest of plans", () => {
   });
 
   it("keeps the greedy plan of a small batch unless another saves a quarter", () => {
-    const small = contest({ pods: 99 });
+    const small = selection({ pods: 99 });
     small.offer(100, "greedy");
     small.offer(76);
     expect(small.one.source).toBe("greedy");
     small.offer(75);
     expect(small.one.source).toBe("packing");
-    const any = contest({ pods: 99, anySaving: true });
+    const any = selection({ pods: 99, anySaving: true });
     any.offer(100, "greedy");
     any.offer(90);
     expect(any.one.source).toBe("packing");
   });
 
   it("rejects a plan that beats an earlier one but costs more than the best", () => {
-    const { one, offer } = contest();
+    const { one, offer } = selection();
     offer(100, "greedy");
     offer(80);
     offer(85, "packing", plan(100));
@@ -77,7 +77,7 @@ describe("a contest of plans", () => {
   });
 
   it("lists each improvement of the best plan once, and clears the list for a new source", () => {
-    const { one, offer } = contest();
+    const { one, offer } = selection();
     offer(100, "greedy");
     const improve = (name: "dropNode" | "moveNode", price: number, known: number) =>
       atOnce(one.offerImproved(name as never, plan(price), RULE, plan(known)));
@@ -97,7 +97,7 @@ describe("a contest of plans", () => {
 
 describe("a batch", () => {
   it("is packed by price from a minimum number of pods on, unless reservations matter", () => {
-    const mayPack = (pods: number, more = {}) => contest({ pods, ...more }).one.mayPack;
+    const mayPack = (pods: number, more = {}) => selection({ pods, ...more }).one.mayPack;
     expect([mayPack(99), mayPack(100)]).toEqual([false, true]);
     expect(mayPack(100, { reserved: true })).toBe(false);
     expect(mayPack(100, { options: { ...OPTIONS, policy: "greedy" } })).toBe(false);
@@ -105,7 +105,7 @@ describe("a batch", () => {
 
   it("is planned again only if it is small and has new nodes or pending pods", () => {
     const mayReplan = (pods: number, best: SchedulingResult) => {
-      const { one } = contest({ pods });
+      const { one } = selection({ pods });
       atOnce(one.offer("greedy", best, RULE));
       return [one.mayReplan, one.mayRearrange];
     };
@@ -116,8 +116,8 @@ describe("a batch", () => {
   });
 
   it("is not rearranged if pods must keep their zones, or reservations matter", () => {
-    const mayRearrange = (more: Parameters<typeof contest>[0]) => {
-      const { one, offer } = contest(more);
+    const mayRearrange = (more: Parameters<typeof selection>[0]) => {
+      const { one, offer } = selection(more);
       offer(1, "greedy");
       return one.mayRearrange;
     };

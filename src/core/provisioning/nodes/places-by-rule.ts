@@ -6,34 +6,34 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
-import type { HomesOf } from "../topology/latecomers.ts";
+import type { PlacesOf } from "../topology/late-counts.ts";
 import type { Place, TopologyGroup } from "../topology/topology-group.ts";
 
-interface Home extends Place {
+interface PlaceWithPods extends Place {
   readonly pods: readonly Pod[];
 }
 
-interface Homes {
-  readonly claims: { readonly all: readonly Home[] };
-  readonly nodes: readonly Home[];
+interface PlacesOfPass {
+  readonly claims: { readonly all: readonly PlaceWithPods[] };
+  readonly nodes: readonly PlaceWithPods[];
 }
 
 /**
  * Returns a function that finds, for one topology group, the nodes with pods that have its rule, and how many. A
  * preferred rule counts even if the pod dropped it.
  */
-export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {
+export function placesByRule(all: PlacesOfPass, queued: readonly QueuedPod[]): PlacesOf {
   // The result is computed on demand: most passes never need it, and some passes need it for a thousand rules.
   let known: ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>> | undefined;
   return function* placesOf(group) {
-    known ??= yield* byRule(homes, queued);
+    known ??= yield* byRule(all, queued);
     return known.get(group) ?? NOWHERE;
   };
 }
 
 /** The nodes for all topology groups together, so that each pod is read once. */
 function* byRule(
-  { claims, nodes }: Homes,
+  { claims, nodes }: PlacesOfPass,
   queued: readonly QueuedPod[],
 ): Steps<ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>>> {
   const classOf = new Map<Pod, PodClass>();
@@ -41,16 +41,16 @@ function* byRule(
     if (podClass.variants.some(({ rules }) => rules.length > 0)) classOf.set(pod, podClass);
   });
   const found = new Map<TopologyGroup, Map<Place, number>>();
-  yield* eachInSteps([...claims.all, ...nodes], (home) => {
+  yield* eachInSteps([...claims.all, ...nodes], (place) => {
     const classes = new Map<PodClass, number>();
-    for (const pod of home.pods) {
+    for (const pod of place.pods) {
       const podClass = classOf.get(pod);
       if (podClass !== undefined) classes.set(podClass, (classes.get(podClass) ?? 0) + 1);
     }
     for (const [{ variants }, pods] of classes) {
       for (const group of new Set(variants.flatMap(({ rules }) => rules.map((one) => one.group)))) {
         const places = found.get(group) ?? new Map<Place, number>();
-        found.set(group, places.set(home, (places.get(home) ?? 0) + pods));
+        found.set(group, places.set(place, (places.get(place) ?? 0) + pods));
       }
     }
   });

@@ -12,10 +12,10 @@ it("hasNoRoom is true for a pod if all nodes but one are too full", () => {
   const hasNoRoom = (but: string, ...nodes: readonly ReturnType<typeof nodeView>[]) => {
     const input = schedulingInput({ nodes, pools: [] });
     const cluster = atOnce(PreparedCluster.of(input));
-    const { trying, seekers, nodes: places } = cluster;
+    const { questionClasses, movingPods, nodes: places } = cluster;
     const place = places.find(({ view }) => view.name === but);
-    const tried = trying.of(seekers.classOf(pod({ name: "asking", cpu: "3" })));
-    return place && trying.hasNoRoom(tried, place);
+    const tried = questionClasses.of(movingPods.classOf(pod({ name: "asking", cpu: "3" })));
+    return place && questionClasses.hasNoRoom(tried, place);
   };
   const [free, full, packed] = [node("free", "1"), node("full", "2"), node("packed", "3")];
   expect(hasNoRoom("free", free, full, packed)).toBe(true);

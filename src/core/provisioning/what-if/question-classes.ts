@@ -13,7 +13,7 @@ import {
   type Variant,
 } from "../batch/pod-class.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
-import { Rooms } from "../nodes/rooms.ts";
+import { FreeAmounts } from "../nodes/free-amounts.ts";
 
 /**
  * The most changes that are listed. When there are more, all classes are updated at once and the list is cleared, so
@@ -22,21 +22,19 @@ import { Rooms } from "../nodes/rooms.ts";
 const MOST_CHANGES = 100_000;
 
 /** A pod class as what-if questions use it. All questions share the object. */
-export interface Tried extends PodClass {
+export interface QuestionClass extends PodClass {
   readonly original: PodClass;
   /** How many entries of `#changes` were applied to the class. */
-  knows: number;
-  /** Whether the current question uses the class. */
+  applied: number;
   isUsed: boolean;
 }
 
-export class Trying {
+export class QuestionClasses {
   readonly #classes: PodClasses;
-  #rooms = new Rooms([]);
+  #freeAmounts = new FreeAmounts([]);
   #count = 0;
-  readonly #tried = new Map<PodClass, Tried>();
-  /** Classes that the current question uses. */
-  readonly #used: Tried[] = [];
+  readonly #classOf = new Map<PodClass, QuestionClass>();
+  readonly #used: QuestionClass[] = [];
   /** Indices of changed nodes, the oldest first. They are applied to a class when it is used again. */
   readonly #changes: number[] = [];
 
@@ -48,42 +46,42 @@ export class Trying {
    * Sets the nodes on which pods can be placed, by index. Clears the results of all classes, which are about other
    * nodes.
    */
-  see(nodes: readonly ExistingNode[]): void {
-    this.#rooms = new Rooms(nodes);
+  setNodes(nodes: readonly ExistingNode[]): void {
+    this.#freeAmounts = new FreeAmounts(nodes);
     this.#count = nodes.length;
     this.#changes.length = 0;
-    for (const tried of this.#tried.values()) {
-      tried.variants.length = 0;
-      tried.knows = 0;
+    for (const podClass of this.#classOf.values()) {
+      podClass.variants.length = 0;
+      podClass.applied = 0;
     }
   }
 
   /** Computes, for all nodes, how much is left of each resource that the known classes request. */
-  *makeReady(): Steps<void> {
+  *readAmounts(): Steps<void> {
     const names = new Set<string>();
-    for (const { requests } of this.#tried.keys()) for (const name in requests) names.add(name);
-    yield* this.#rooms.read(names);
+    for (const { requests } of this.#classOf.keys()) for (const name in requests) names.add(name);
+    yield* this.#freeAmounts.read(names);
   }
 
-  of(original: PodClass): Tried {
-    return within(this.#tried, original, () => {
-      const knows = this.#changes.length;
-      return { ...original, variants: [], failedAt: -1, original, knows, isUsed: false };
+  of(original: PodClass): QuestionClass {
+    return within(this.#classOf, original, () => {
+      const applied = this.#changes.length;
+      return { ...original, variants: [], failedAt: -1, original, applied, isUsed: false };
     });
   }
 
   /** Prepares the class for the current question. Call it before the class is tried. */
-  use(tried: Tried): void {
-    if (tried.knows < this.#changes.length) this.#tellChanges(tried);
-    if (tried.isUsed) return;
-    tried.isUsed = true;
-    this.#used.push(tried);
+  use(podClass: QuestionClass): void {
+    if (podClass.applied < this.#changes.length) this.#applyChanges(podClass);
+    if (podClass.isUsed) return;
+    podClass.isUsed = true;
+    this.#used.push(podClass);
   }
 
   /** Whether the class fits on no existing node except `but`, in any question. */
-  hasNoRoom(tried: Tried, but: ExistingNode): boolean {
+  hasNoRoom(podClass: QuestionClass, but: ExistingNode): boolean {
     for (let step = 0; ; step++) {
-      const variant = this.variant(tried, step);
+      const variant = this.variant(podClass, step);
       if (variant === undefined) return true;
       const { deadNodes, ruledOut = deadNodes } = variant;
       let free = ruledOut.firstMissing(0);
@@ -95,45 +93,45 @@ export class Trying {
   variant(podClass: PodClass, step: number): Variant | undefined {
     const known = podClass.variants[step];
     if (known !== undefined) return known;
-    const variant = this.#classes.variant((podClass as Tried).original, step);
+    const variant = this.#classes.variant((podClass as QuestionClass).original, step);
     if (variant === undefined) return undefined;
     const fresh = untried(variant);
-    this.#rooms.addFull(podClass.requests, fresh.ruledOut);
+    this.#freeAmounts.addFull(podClass.requests, fresh.ruledOut);
     podClass.variants.push(fresh);
     return fresh;
   }
 
   /** Records that the node has changed. Classes that it refused must be checked again. */
-  roomAgain(node: ExistingNode): void {
-    this.#rooms.update(node);
-    if (this.#changes.length >= MOST_CHANGES) this.#tellAll();
+  noteChanged(node: ExistingNode): void {
+    this.#freeAmounts.update(node);
+    if (this.#changes.length >= MOST_CHANGES) this.#applyToAll();
     this.#changes.push(node.index);
   }
 
   forget(): void {
-    for (const tried of this.#used) {
-      forgetTries(tried);
-      tried.isUsed = false;
+    for (const podClass of this.#used) {
+      forgetTries(podClass);
+      podClass.isUsed = false;
     }
     this.#used.length = 0;
   }
 
   /** Applies the recorded changes to every class, and clears the list. */
-  #tellAll(): void {
-    for (const tried of this.#tried.values()) {
-      this.#tellChanges(tried);
-      tried.knows = 0;
+  #applyToAll(): void {
+    for (const podClass of this.#classOf.values()) {
+      this.#applyChanges(podClass);
+      podClass.applied = 0;
     }
     this.#changes.length = 0;
   }
 
-  #tellChanges(tried: Tried): void {
-    for (const { ruledOut, metNodes } of tried.variants) {
-      for (let at = tried.knows; at < this.#changes.length; at++) {
+  #applyChanges(podClass: QuestionClass): void {
+    for (const { ruledOut, metNodes } of podClass.variants) {
+      for (let at = podClass.applied; at < this.#changes.length; at++) {
         ruledOut?.delete(this.#changes[at] as number);
         metNodes.delete(this.#changes[at] as number);
       }
     }
-    tried.knows = this.#changes.length;
+    podClass.applied = this.#changes.length;
   }
 }

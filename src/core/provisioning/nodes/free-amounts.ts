@@ -14,7 +14,7 @@ interface Column {
   readonly short: Map<number, Marks>;
 }
 
-export class Rooms {
+export class FreeAmounts {
   readonly #nodes: ExistingNode[];
   readonly #columns = new Map<string, Column>();
 

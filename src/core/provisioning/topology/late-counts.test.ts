@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { atOnce } from "../../../base/steps.ts";
 import { oneOf } from "../../scheduling/requirement.ts";
-import { Firsts } from "./firsts.ts";
+import { FirstPods } from "./late-counts.ts";
 import { ANY_NODE, type Place, type TopologyGroup } from "./topology-group.ts";
 
 it("the counts of first pods read the domains of each node once, even for many pods", () => {
@@ -13,25 +13,25 @@ it("the counts of first pods read the domains of each node once, even for many p
   const some = { key: TOPOLOGY_ZONE_LABEL_KEY, filter: ANY_NODE, counts, maxSkew: 1 };
   const group = some as unknown as TopologyGroup;
   let asked = 0;
-  const homes = new Map<Place, number>();
+  const places = new Map<Place, number>();
   for (let at = 0; at < 30; at++) {
     const domains = () => {
       asked++;
       return oneOf(TOPOLOGY_ZONE_LABEL_KEY, ["zone-a"]);
     };
-    homes.set({ taints: [], domains } as unknown as Place, 1);
+    places.set({ taints: [], domains } as unknown as Place, 1);
   }
-  const firsts = new Firsts();
-  const kind = {} as TopologyGroup;
-  for (const place of homes.keys()) firsts.wait({ kind, group }, place);
-  const early = atOnce(
-    firsts.counted(function* () {
+  const firstPods = new FirstPods();
+  const affinity = {} as TopologyGroup;
+  for (const place of places.keys()) firstPods.add({ affinity, group }, place);
+  const late = atOnce(
+    firstPods.countedLate(function* () {
       yield;
-      return homes;
+      return places;
     }),
   );
-  expect(early).toHaveLength(30);
+  expect(late).toHaveLength(30);
   // Counts only pods of the spread on other nodes, not those on the node of the first pod.
-  expect(early[0]).toMatchObject({ domain: "zone-a", refused: 29 });
+  expect(late[0]).toMatchObject({ domain: "zone-a", refused: 29 });
   expect(asked).toBeLessThanOrEqual(60);
 });
