@@ -10,10 +10,10 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { findChromium } from "../dashboard/test/chromium.ts";
 import { POD_EVENTS } from "./console/pod-events.ts";
 import { cells } from "./table.ts";
+import { scriptFlags } from "../scripts/script-flags.ts";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const EVENTS_A_SECOND = 1_000;
@@ -45,7 +45,7 @@ interface Sample {
 
 /** Runs this bench. The header of this file has its flags and figures. */
 export async function console_(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
+  const { values } = scriptFlags(import.meta.url, {
     args: [...args],
     options: {
       nodes: { type: "string", default: "5000" },

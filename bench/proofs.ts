@@ -6,12 +6,12 @@
  */
 import { readFileSync } from "node:fs";
 import { type Profiler, Session } from "node:inspector/promises";
-import { parseArgs } from "node:util";
 import type { Node } from "../src/apis/core/node.ts";
 import type { Pod } from "../src/apis/core/pod.ts";
 import type { Transport } from "../src/kube/transport/transport.ts";
 import { isUsual, openWorld, type TestWorld } from "../test/world.ts";
 import { cells } from "./table.ts";
+import { scriptFlags } from "../scripts/script-flags.ts";
 
 const MINUTE_MS = 60_000;
 const LIMIT_MS = 30 * MINUTE_MS;
@@ -50,7 +50,7 @@ const ACTS = /^(endInstance|deleteSame|deleteNode)$/;
 
 /** Counts the requests of one story, profiles `--rounds` further ones, and prints a table. */
 export async function proofs(args: readonly string[]): Promise<void> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptFlags(import.meta.url, {
     args: [...args],
     allowPositionals: true,
     options: { rounds: { type: "string", default: "3" } },

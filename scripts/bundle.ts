@@ -18,11 +18,11 @@ import {
 } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { makeCodeCache } from "./bundle/code-cache.ts";
 import { BUNDLE_DATA } from "./bundle/data.ts";
 import { buildPrograms } from "./bundle/programs.ts";
 import { imageFlags } from "./image-flags.ts";
+import { scriptFlags } from "./script-flags.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const ENTRIES = {
@@ -36,7 +36,7 @@ const COMPLETER = "kubectl_complete-karpenter.mjs";
 const WARM_UP = fileURLToPath(new URL("bundle/warm-up.yaml", import.meta.url));
 const COMMAND_LINES = [["karpenter", "plan", "--output", "json", "-f", WARM_UP]];
 
-const { values } = parseArgs({
+const { values } = scriptFlags(import.meta.url, {
   options: { out: { type: "string" }, "code-cache": { type: "string" } },
   // `--code-cache` without a value stands for this process' Node.
   args: process.argv.slice(2).flatMap((one, at, all) => {

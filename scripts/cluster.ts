@@ -4,7 +4,6 @@
  * ports are used for those not named. `build` only builds.
  */
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { binaries } from "../test/cluster/binaries.ts";
 import {
   PORT_NAMES,
@@ -13,8 +12,9 @@ import {
   status,
   stopControlPlane,
 } from "../test/cluster/control-plane.ts";
+import { scriptFlags } from "./script-flags.ts";
 
-const { positionals, values } = parseArgs({
+const { positionals, values } = scriptFlags(import.meta.url, {
   allowPositionals: true,
   options: {
     data: { type: "string", default: ".karpenter/cluster" },

@@ -10,7 +10,6 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { imageNode } from "../bench/image-node.ts";
 import { imageEntry } from "./image-flags.ts";
 import {
@@ -31,13 +30,14 @@ import {
 import { unpackImage } from "./image-run/unpack.ts";
 import { type Architecture, writeImage } from "./release/image.ts";
 import { entriesOf } from "./release/tarball.ts";
+import { scriptFlags } from "./script-flags.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = scriptFlags(import.meta.url, {
   allowPositionals: true,
   options: {
     image: { type: "string" },

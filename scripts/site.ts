@@ -9,7 +9,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { scriptFlags } from "./script-flags.ts";
 import { deadLinksIn, deadLinksOf } from "./site/links.ts";
 import { QUESTIONS } from "./site/questions.ts";
 import { ask, openSearch } from "./site/search.ts";
@@ -20,7 +20,9 @@ const SITE = join(ROOT, "site");
 const OUT = process.env["SITE_OUT"] ?? join(SITE, ".vitepress/dist");
 const BASE = process.env["SITE_BASE"] ?? "/";
 
-const { all } = parseArgs({ options: { all: { type: "boolean", default: false } } }).values;
+const { all } = scriptFlags(import.meta.url, {
+  options: { all: { type: "boolean", default: false } },
+}).values;
 const { version: current } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
   version: string;
 };

@@ -6,18 +6,18 @@
  * only prints the table.
  */
 import { mkdirSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { cells } from "../table.ts";
 import { type Contestant, contestantsOf } from "./contestant.ts";
 import { median, openResults, type Results } from "./results.ts";
 import { type Phase, type Result, runOnce } from "./run.ts";
 import { SUITE_NAMES, shapeOf } from "./shapes.ts";
+import { scriptFlags } from "../../scripts/script-flags.ts";
 
 const PODS = ["500", "2000", "5000", "10000"];
 const OPERATORS = ["upstream", "ours"] as const;
 
 export async function cluster(args: readonly string[]): Promise<void> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptFlags(import.meta.url, {
     args: [...args],
     allowPositionals: true,
     options: {

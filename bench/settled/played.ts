@@ -7,7 +7,6 @@
  * - `--down-over S`: Deployments are scaled down one after the other within S seconds, as on a busy control plane.
  * - `--daemons`: keeps the sandbox's DaemonSets, which the lower bound ignores.
  */
-import { parseArgs } from "node:util";
 import { DAEMON_SET } from "../../src/apis/apps/kinds.ts";
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
@@ -19,6 +18,7 @@ import { lowerBound } from "../bound.ts";
 import { dollarsPerHour } from "../cluster/view.ts";
 import { chosenC, type ScenarioC, workloadOf } from "../scenarios-c.ts";
 import { cells } from "../table.ts";
+import { scriptFlags } from "../../scripts/script-flags.ts";
 
 const STEP_MS = 2_000;
 const QUIET_MS = 120_000;
@@ -39,7 +39,7 @@ export interface Played {
 }
 
 export async function played(args: readonly string[]): Promise<void> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptFlags(import.meta.url, {
     args: [...args],
     allowPositionals: true,
     options: {

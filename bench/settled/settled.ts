@@ -8,7 +8,6 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { lowerBound } from "../bound.ts";
 import { type Contestant, contestantsOf } from "../cluster/contestant.ts";
 import { openResults, type Results } from "../cluster/results.ts";
@@ -16,6 +15,7 @@ import { chosenC, type ScenarioC, workloadOf } from "../scenarios-c.ts";
 import { cells } from "../table.ts";
 import { type Played, type Point, play } from "./play.ts";
 import { drawn } from "./plot.ts";
+import { scriptFlags } from "../../scripts/script-flags.ts";
 
 const OPERATORS = ["upstream", "ours"] as const;
 const MEAN_SECONDS = 600;
@@ -27,7 +27,7 @@ export interface Outcome extends Played {
 }
 
 export async function settled(args: readonly string[]): Promise<void> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptFlags(import.meta.url, {
     args: [...args],
     allowPositionals: true,
     options: {

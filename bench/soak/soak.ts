@@ -13,7 +13,6 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { POD, type Pod } from "../../src/apis/core/pod.ts";
 import { Random } from "../../src/base/random.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
@@ -21,11 +20,12 @@ import { createKubeClient } from "../../src/kube/client/kube-client.ts";
 import { startControlPlane } from "../../test/cluster/control-plane.ts";
 import { type HostileProxy, startHostileProxy } from "../../test/cluster/hostile-proxy.ts";
 import { MARK, type Sample, WRITTEN } from "./sample.ts";
+import { scriptFlags } from "../../scripts/script-flags.ts";
 
 const FAULT_EVERY_MS = 10_000;
 const ROWS = 20;
 
-const { values } = parseArgs({
+const { values } = scriptFlags(import.meta.url, {
   options: {
     minutes: { type: "string", default: "5" },
     objects: { type: "string", default: "2000" },

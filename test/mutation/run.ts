@@ -27,7 +27,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { parseArgs } from "node:util";
+import { scriptFlags } from "../../scripts/script-flags.ts";
 import { Random } from "../../src/base/random.ts";
 import { ROOT, readSources, type SourceFile } from "../tidy/sources.ts";
 import type { Answer, AskedTests } from "./asker.ts";
@@ -58,7 +58,7 @@ const COPIED = [
 /** Tests of the sources' text. Each mutant would fail them, or none. */
 const NOT_ASKED = /^test\/(tidy|mutation|generated)/;
 
-const { values: options } = parseArgs({
+const { values: options } = scriptFlags(import.meta.url, {
   options: {
     count: { type: "string", default: "500" },
     seed: { type: "string", default: "1" },
