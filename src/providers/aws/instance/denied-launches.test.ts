@@ -197,6 +197,20 @@ describe("instances that EC2 lists minutes after it said that it had no capacity
     expect(ec2.list()).toEqual([]);
   });
 
+  it("hold up no launch once they were listed and a claim got them", async () => {
+    const ec2 = await lying("m5.large");
+    ec2.lateMs = 10_000;
+    expect(await ec2.launch(["a", "b"], input("m5.large"))).toEqual([
+      "i-1",
+      "InsufficientInstanceCapacity",
+    ]);
+    await ec2.clock.advance(10_000);
+    expect(await ec2.launch(["c"], input("m5.large"))).toEqual(["i-2"]);
+    ec2.answer = truly;
+    ec2.lateMs = 0;
+    expect(await ec2.launch(["d"], input("m5.large"))).toEqual(["i-3"]);
+  });
+
   it("let none be launched before the last one is listed, and five in all, while no claim can use them", async () => {
     const ec2 = await lying("m5.large");
     const bought: number[] = [];

@@ -32,13 +32,21 @@ const MOST_STRAYS = 5;
 /** A CreateFleet call whose answer names too few instances, or is an error. */
 interface DoubtfulCall {
   readonly token: string;
-  /** A fleet of one. */
-  readonly input: CreateFleetInput;
   /** Equal for equal fleets, whatever their number of instances. */
   readonly fleet: bigint;
   readonly atMs: number;
+}
+
+/** A call that EC2 answered with errors of capacity. */
+interface SoldOutCall {
+  readonly atMs: number;
   /** IDs of instances that the answer named. */
   readonly named: readonly string[];
+  readonly pool: string;
+  readonly templates: ReadonlySet<string | undefined>;
+  readonly capacityType: string | undefined;
+  /** Whether EC2 has shown an instance that the answer did not name. */
+  isShown: boolean;
 }
 
 /** Remembers calls whose result is unknown, and finds their instances. */
@@ -47,7 +55,7 @@ export class DeniedLaunches {
   readonly #clock: Clock;
   #calls: readonly DoubtfulCall[] = [];
   /** Calls that EC2 answered with errors of capacity, by ClientToken. */
-  readonly #soldOut = new Map<string, DoubtfulCall>();
+  readonly #soldOut = new Map<string, SoldOutCall>();
   /** When a list last showed an instance of such a call, by the monotonic clock. */
   #liedMs = Number.NEGATIVE_INFINITY;
   /** Instances of such calls that no claim got, by the last list. */
@@ -72,13 +80,16 @@ export class DeniedLaunches {
     input: CreateFleetInput,
     { isSoldOut, named }: { readonly isSoldOut: boolean; readonly named: readonly string[] },
   ): void {
-    const call = { token, input, fleet: fleetOf(input), atMs: this.#clock.elapsedMs(), named };
+    const atMs = this.#clock.elapsedMs();
     if (isSoldOut) {
-      this.#soldOut.set(token, call);
+      const pool = poolOf(input);
+      const templates = new Set(input.LaunchTemplateConfigs.map(templateOf));
+      const capacityType = capacityTypeOf(input);
+      this.#soldOut.set(token, { atMs, named, pool, templates, capacityType, isShown: false });
       const [oldest] = this.#soldOut.keys();
       if (this.#soldOut.size > MOST_CALLS && oldest !== undefined) this.#soldOut.delete(oldest);
     } else if (!this.#recent().some((one) => one.token === token))
-      this.#calls = [...this.#calls, call];
+      this.#calls = [...this.#calls, { token, fleet: fleetOf(input), atMs }];
   }
 
   /** EC2 named every instance of the call. */
@@ -94,8 +105,7 @@ export class DeniedLaunches {
   listed(instances: readonly Instance[]): readonly Instance[] {
     const fromMs = this.#clock.elapsedMs() - DOUBTED_MS;
     for (const [token, { atMs }] of this.#soldOut) if (atMs < fromMs) this.#soldOut.delete(token);
-    if (this.#soldOut.size > 0 || this.#strays.length > 0)
-      this.#strays = instances.filter((one) => this.#isStray(one));
+    if (this.#soldOut.size > 0 || this.#strays.length > 0) this.#note(instances);
     if (this.#strays.length > 0) this.#liedMs = this.#clock.elapsedMs();
     return this.#strays;
   }
@@ -110,7 +120,7 @@ export class DeniedLaunches {
       return `${said} ${ids}: no more until a claim uses them or they are terminated`;
     const last = this.#doubtedOf(input).at(-1);
     if (last === undefined) return undefined;
-    const leftMs = last.atMs + LISTED_MS - this.#clock.elapsedMs();
+    const leftMs = last[1].atMs + LISTED_MS - this.#clock.elapsedMs();
     return `${said}: waiting for ${Math.ceil(leftMs / 1_000)} s whether it launched again`;
   }
 
@@ -141,14 +151,14 @@ export class DeniedLaunches {
     input: CreateFleetInput,
     uids: readonly string[],
   ): Promise<readonly FleetInstance[]> {
-    const tokens = [...this.#strays.map(tokenOf), ...tokensOf(this.#doubtedOf(input))];
+    const doubted = this.#doubtedOf(input).map(([token]) => token);
+    const tokens = [...new Set([...doubted, ...this.#strays.map(tokenOf)])].slice(-MOST_TOKENS);
     if (tokens.length === 0) return [];
-    const running = await this.#running(tokens.slice(-MOST_TOKENS));
-    const others = this.#strays.filter((one) => !tokens.includes(tokenOf(one)));
-    this.#strays = [...others, ...running.filter((one) => this.#isStray(one))];
+    const running = await this.#running(tokens);
+    this.#note([...this.#strays.filter((one) => !tokens.includes(tokenOf(one))), ...running]);
     const fitting = this.#strays.filter((one) => {
       const call = this.#soldOut.get(tokenOf(one));
-      return call !== undefined && fits(input, one, call.input);
+      return call !== undefined && fits(input, one, call);
     });
     const taken = fitting.slice(0, uids.length);
     for (const [at, { InstanceId }] of taken.entries()) this.#give(InstanceId, uids[at] as string);
@@ -191,6 +201,15 @@ export class DeniedLaunches {
     return this.#clock.elapsedMs() - this.#liedMs < DOUBTED_MS;
   }
 
+  /** Notes which of these instances no claim got, although EC2 denied them. */
+  #note(instances: readonly Instance[]): void {
+    this.#strays = instances.filter((one) => this.#isStray(one));
+    for (const one of this.#strays) {
+      const call = this.#soldOut.get(tokenOf(one));
+      if (call !== undefined) call.isShown = true;
+    }
+  }
+
   #isStray({ InstanceId, State, Tags }: Instance): boolean {
     const call = this.#soldOut.get(tokenOf({ Tags }));
     return (
@@ -201,13 +220,12 @@ export class DeniedLaunches {
     );
   }
 
-  /** Calls for the pool of this fleet that EC2 denied within a minute, and whose instances were not seen. */
-  #doubtedOf(input: CreateFleetInput): readonly DoubtfulCall[] {
+  /** Calls for the pool of this fleet that EC2 denied within a minute and of which it has shown no instance. */
+  #doubtedOf(input: CreateFleetInput): readonly (readonly [string, SoldOutCall])[] {
     const fromMs = this.#clock.elapsedMs() - LISTED_MS;
-    const seen = new Set(this.#strays.map(tokenOf));
     const pool = poolOf(input);
-    return [...this.#soldOut.values()].filter(
-      (one) => one.atMs > fromMs && !seen.has(one.token) && poolOf(one.input) === pool,
+    return [...this.#soldOut].filter(
+      ([, one]) => one.atMs > fromMs && !one.isShown && one.pool === pool,
     );
   }
 
@@ -264,23 +282,29 @@ function isOfPool({ TagSpecifications = [] }: CreateFleetInput, { Tags }: Instan
 }
 
 /** Whether the fleet could have launched the instance of this denied call: its template, type, subnet and image. */
-function fits(input: CreateFleetInput, instance: Instance, denied: CreateFleetInput): boolean {
-  const capacity = ({
-    TargetCapacitySpecification: { DefaultTargetCapacityType },
-  }: CreateFleetInput) => DefaultTargetCapacityType;
-  const nameOf = (one: CreateFleetInput["LaunchTemplateConfigs"][number]) =>
-    one.LaunchTemplateSpecification.LaunchTemplateName;
-  const names = new Set(denied.LaunchTemplateConfigs.map(nameOf));
-  const isOverride = input.LaunchTemplateConfigs.filter((one) => names.has(nameOf(one))).some(
-    ({ Overrides }) =>
-      Overrides.some(
-        (one) =>
-          one.InstanceType === instance.InstanceType &&
-          one.SubnetId === instance.SubnetId &&
-          (one.ImageId === undefined || one.ImageId === instance.ImageId),
-      ),
+function fits(input: CreateFleetInput, instance: Instance, denied: SoldOutCall): boolean {
+  const configs = input.LaunchTemplateConfigs.filter((one) =>
+    denied.templates.has(templateOf(one)),
   );
-  return isOverride && capacity(input) === capacity(denied) && isOfPool(input, instance);
+  const isOverride = configs.some(({ Overrides }) =>
+    Overrides.some(
+      (one) =>
+        one.InstanceType === instance.InstanceType &&
+        one.SubnetId === instance.SubnetId &&
+        (one.ImageId === undefined || one.ImageId === instance.ImageId),
+    ),
+  );
+  return isOverride && capacityTypeOf(input) === denied.capacityType && isOfPool(input, instance);
+}
+
+type TemplateConfig = CreateFleetInput["LaunchTemplateConfigs"][number];
+
+function templateOf({ LaunchTemplateSpecification }: TemplateConfig): string | undefined {
+  return LaunchTemplateSpecification.LaunchTemplateName;
+}
+
+function capacityTypeOf({ TargetCapacitySpecification }: CreateFleetInput): string | undefined {
+  return TargetCapacitySpecification.DefaultTargetCapacityType;
 }
 
 function fleetOf(input: CreateFleetInput): bigint {
