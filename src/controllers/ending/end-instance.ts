@@ -7,8 +7,8 @@
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
-import { MACHINE } from "../../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
@@ -247,10 +247,11 @@ export async function mayEndClaimless(
   standIn: NodeClaim,
 ): Promise<boolean> {
   const act = instanceAct("claimless");
-  const kind = nodeGeneration(node, undefined) === "alpha" ? MACHINE : NODE_CLAIM;
-  const kindDoubt = await doubtWithoutKind(world, kind as Kind);
-  if (kindDoubt !== undefined) {
-    tellHeld(world, { name: standIn.metadata.name, act, doubt: kindDoubt }, [node]);
+  const kinds = kindsOfLostClaim(node);
+  const doubts = await Promise.all(kinds.map((kind) => doubtWithoutKind(world, kind)));
+  const [doubt] = doubts;
+  if (doubt !== undefined && !doubts.includes(undefined)) {
+    tellHeld(world, { name: standIn.metadata.name, act, doubt }, [node]);
     return false;
   }
   await recallBrake(world);
@@ -263,6 +264,17 @@ export async function mayEndClaimless(
   await keepBrakeCount(world);
   world.metrics.count("involuntary_ends_total", { act: act.name });
   return true;
+}
+
+/**
+ * The kinds of claim that the Node may have had, by its owner. A Node of a Provisioner may have no owner: before Machines
+ * existed it had no claim. Any kind of claim can replace it.
+ */
+function kindsOfLostClaim(node: Node): readonly Kind[] {
+  const { ownerReferences = [] } = node.metadata;
+  const owning = CLAIM_KINDS.filter(({ kind }) => ownerReferences.some((one) => one.kind === kind));
+  if (owning.length > 0) return owning;
+  return nodeGeneration(node, undefined) === "alpha" ? CLAIM_KINDS : [NODE_CLAIM as Kind];
 }
 
 /**

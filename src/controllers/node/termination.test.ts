@@ -386,6 +386,40 @@ describe("the termination of a Node", () => {
     await world.stop();
   });
 
+  it.each([
+    [
+      "drains a Node of a Provisioner that never had a Machine, if Machines are not installed",
+      [],
+      [],
+    ],
+    [
+      "holds a Node whose Machine is gone with the definition of Machines",
+      [{ apiVersion: "karpenter.sh/v1alpha5", kind: "Machine", name: "m", uid: "m-1" }],
+      ["on-it"],
+    ],
+  ])("%s", async (_title, ownerReferences, left) => {
+    const world = fakeWorld();
+    const definition = { metadata: { name: "nodeclaims.karpenter.sh" } } as Crd;
+    await world.api.create(CUSTOM_RESOURCE_DEFINITION, definition);
+    const labels = {
+      "karpenter.test.sh/testnodeclass": "default",
+      "karpenter.sh/provisioner-name": "default",
+    };
+    const old = node({ name: "node-a", labels, providerId: "fake://1" });
+    const finalizers = ["karpenter.sh/termination"];
+    await world.api.create(NODE, {
+      ...old,
+      metadata: { ...old.metadata, finalizers, ownerReferences },
+    });
+    await world.api.create(POD, onNode("on-it"));
+    const queue = createEvictionQueue(world);
+    await world.run(queue.controller, termination(world, queue, { mayLeave: () => true }));
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(60_000);
+    expect(podsLeft(world)).toEqual(left);
+    await world.stop();
+  });
+
   it("does not taint a deleted Node without NodeClaim", async () => {
     const world = await joined();
     await world.api.create(NODE, { metadata: { name: "theirs", finalizers: ["x/y"] } });
