@@ -351,6 +351,22 @@ describe("removal of a full node with a part of an affinity group, whose other p
     expect(groupsOf(answer)).toContainEqual(["here", "waits-1", "waits-2"]);
   });
 
+  it("is not stopped by a larger pod that waited before and fits where the moved pods must go", () => {
+    const leaving = nodeView({
+      node: { name: "leaving", labels: own, capacity: { cpu: "2" } },
+      claim: nodeClaim({ name: "leaving", metadata: { labels: own } }),
+      pods: [member("here", "leaving"), pod({ name: "other", cpu: "1", nodeName: "leaving" })],
+    });
+    const free = nodeView({ node: { name: "free", labels: own, capacity: { cpu: "2" } } });
+    const waiting = pod({ name: "waits", labels, cpu: "2", spec: { affinity } });
+    const input = schedulingInput({ nodes: [leaving, free], pods: [waiting], pools: [] });
+    const answer = atOnce(atOnce(WhatIf.of(input)).without(["leaving"], leaving.pods));
+    expect(answer.unschedulable).toEqual([]);
+    expect(
+      answer.existing.flatMap(({ pods }) => pods.map(({ metadata }) => metadata.name)),
+    ).toEqual(expect.arrayContaining(["here", "other"]));
+  });
+
   it("is not stopped by a pod that waited before and has no place after it either", () => {
     const answer = without(4, 4);
     expect(answer.unschedulable).toEqual([]);

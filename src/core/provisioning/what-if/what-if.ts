@@ -19,7 +19,7 @@ import { PriceFloor } from "../pools/price-floor.ts";
 import { explainInSteps } from "../refusals/explain.ts";
 import type { PlannedClaim, UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
-import type { MovablePod } from "./cluster-counts.ts";
+import type { CountedNode, MovablePod } from "./cluster-counts.ts";
 import type { OpenQuestion, Placed } from "./open-question.ts";
 import { PreparedCluster, type Stranded } from "./prepared-cluster.ts";
 
@@ -70,6 +70,12 @@ interface Question {
   readonly isEarly?: (podClass: PodClass) => boolean;
 }
 
+/** An answer, and the pods that needed a place. */
+interface Asked {
+  readonly answer: Without;
+  readonly queued: readonly QueuedPod[];
+}
+
 /** Places some pods before the greedy rules do. Returns the pods that are left. Undefined: it stops the question. */
 export type WorthTrying = (
   pass: Pass,
@@ -118,15 +124,28 @@ export class WhatIf {
     return isBetter && !placesHigherPriorities(answer, other) ? other : answer;
   }
 
-  /** The answer, and the pods that needed a place. */
-  *#asked({ nodeNames, moving, terms, isEarly }: Question): Steps<{
-    readonly answer: Without;
-    readonly queued: readonly QueuedPod[];
-  }> {
-    const { closed, belowMicroUsd, opening } = terms;
-    const { clusterCounts, movingPods, base } = this.#cluster;
-    const hosts = nodeNames.flatMap((name) => clusterCounts.node(name) ?? []);
+  /**
+   * The answer, and the pods that needed a place. If waiting pods that must be near the moved ones take their places,
+   * they are left out.
+   */
+  *#asked(question: Question): Steps<Asked> {
+    const hosts = question.nodeNames.flatMap(
+      (name) => this.#cluster.clusterCounts.node(name) ?? [],
+    );
     const bound = this.#cluster.boundTo(hosts);
+    const asked = yield* this.#askedWith(question, hosts, bound);
+    if (bound.length === 0 || asked.answer.unschedulable.length === 0) return asked;
+    return yield* this.#askedWith(question, hosts, NONE);
+  }
+
+  /** `bound`: see `PreparedCluster.boundTo`. */
+  *#askedWith(
+    { moving, terms, isEarly }: Question,
+    hosts: readonly CountedNode[],
+    bound: readonly Pod[],
+  ): Steps<Asked> {
+    const { closed, belowMicroUsd, opening } = terms;
+    const { movingPods, base } = this.#cluster;
     const { queued, refused } = movingPods.leaving(hosts, moving, bound);
     const question = this.#cluster.openQuestion(base.templates, closed);
     try {
@@ -136,7 +155,8 @@ export class WhatIf {
       if (rest === undefined) return { answer: GAVE_UP, queued };
       const unplaced = atOnce(question.place(rest, { isEarly }));
       // A pod that had no place before does not stop the removal.
-      const failed = unplaced.filter(({ pod }) => !bound.includes(pod));
+      const waiting = new Set(bound);
+      const failed = unplaced.filter(({ pod }) => !waiting.has(pod));
       return { answer: this.#answer(question, failed, refused), queued };
     } finally {
       question.end();
