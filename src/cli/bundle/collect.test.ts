@@ -46,6 +46,7 @@ it.each([
   ["Authorization failed, password: hunter2, user: jane", "password: <removed>, user: jane"],
   ["https://registry.example/v2?access_key=hunter2&tag=1", "access_key=<removed>&tag=1"],
   ['not valid JSON: {"apiKey":"hunter2"', '"apiKey":"<removed>"'],
+  ['body: "{\\"apiKey\\":\\"hunter2\\"}"', '\\"apiKey\\":\\"<removed>'],
   ['Secret "web-tls" not found', 'Secret "web-tls" not found'],
   ["secretName: web-tls", "secretName: web-tls"],
 ])("a support bundle removes what a text names as a secret: %s", (message, kept) => {

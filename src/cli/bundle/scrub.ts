@@ -18,9 +18,12 @@ const NAMES =
 /** Texts that look like secrets: JWTs, AWS keys, PEM blocks, passwords in a URL. */
 const LOOKS =
   /eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----|(?<=:\/\/)[^\s/:@]+:[^\s/@]+(?=@)/g;
-/** A secret that a text names before it: `token=x`, `password: x`, `"apiKey":"x"`. The name is the first group. */
+/**
+ * A secret that a text names before it: `token=x`, `password: x`, `"apiKey":"x"`, also with escaped quotes. The name is
+ * in the first group.
+ */
 const NAMED =
-  /((?:token|secret|password|passwd|credentials?|private[-_.]?key|access[-_.]?key|api[-_.]?key)["']?\s?[=:]\s?["']?)[^\s"',;&<>]{4,}/gi;
+  /((?:token|secret|password|passwd|credentials?|private[-_.]?key|access[-_.]?key|api[-_.]?key)\\?["']?\s?[=:]\s?\\?["']?)[^\s"',;&<>]{4,}/gi;
 /** This annotation repeats the whole object, including its secrets. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** Fields of a container with the program, its arguments and its environment. */
