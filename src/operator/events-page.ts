@@ -77,7 +77,7 @@ const CONSISTENCY = [
 
 const DOUBT = { code: "staleView", message: "<doubt, and what to do>" } as const;
 
-const AILMENT = {
+const BROKEN_CONDITION = {
   conditionType: "<condition>",
   conditionStatus: "<status>",
   sinceMs: SOME_TIME_MS,
@@ -139,7 +139,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     annotationIgnored(object("NodePool"), "<annotation, what has no effect, what to write>"),
     involuntaryEndsStopped(object("NodePool"), "<why and what to do>", "<time>"),
     ...draining.repairBlocked([...both, object("NodePool")], "<why>"),
-    ...draining.repairPending(both, AILMENT),
+    ...draining.repairPending(both, BROKEN_CONDITION),
     ...surges.surged(pod(), deployment(), object("Node")),
     surges.notSurged(pod(), "<why>"),
     draining.deadlineNear(object("Node"), "<time>"),
