@@ -459,8 +459,10 @@ async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): 
   const ended = await deleteClaim(world, claim, act, proof);
   if (ended === "held")
     throw new Error(`NodeClaim ${claim.metadata.name} is held: its events say why`);
+  // The step is noted only after the node is open, because this runs again if that fails.
+  if (ended === "changed") await openKept(parts, one, candidate);
   underWay.note(one, node.name, "deleted");
-  if (ended === "changed") return openKept(parts, one, candidate);
+  if (ended === "changed") return;
   const labels = disruptedLabels(one.record, candidate);
   world.metrics.count("nodeclaims_disrupted_total", labels);
   world.metrics.count(

@@ -196,6 +196,20 @@ describe("a disruption command that is rolled back", () => {
     await world.stop();
   });
 
+  it("untaints such a node also if the API server refuses that at first", async () => {
+    const world = fakeWorld();
+    await lateCommand(world, PAIR, 60_000);
+    await running(world);
+    await world.clock.advance(2_000);
+    const annotations = { "karpenter.sh/disruption-command": "" };
+    world.api.change(NODE_CLAIM, "a", { metadata: { annotations } });
+    const refused = refuseFor(world, 5_000, ["a"]);
+    isReady(world, "r");
+    await world.clock.advance(60_000);
+    expect([refused.tries > 0, openNodes(world), deletedOf(world)]).toEqual([true, ["a"], ["b"]]);
+    await world.stop();
+  });
+
   it("deletes its replacement after a restart if its NodePool is gone", async () => {
     const world = fakeWorld();
     await lateCommand(world, PAIR);
