@@ -81,20 +81,9 @@ async function read({ kube }: World, kind: Kind): Promise<KindState> {
     const isConfirmed = metadata.annotations?.[CONFIRM_DELETION_ANNOTATION_KEY] === "true";
     return metadata.deletionTimestamp !== undefined && !isConfirmed ? "going" : "there";
   } catch (error) {
-    // A server that has no CRDs at all has the kind in another way.
-    if (isNotFound(error)) return (await hasDefinitions(kube)) ? "missing" : "there";
+    if (isNotFound(error)) return "missing";
     // Without the right to read CRDs nothing more can be checked.
     if (isForbidden(error)) return "there";
-    throw error;
-  }
-}
-
-async function hasDefinitions(kube: World["kube"]): Promise<boolean> {
-  try {
-    return (await kube.list(CUSTOM_RESOURCE_DEFINITION)).items.length > 0;
-  } catch (error) {
-    // The controller may get its own definitions, and list none. A server with such rights has definitions.
-    if (isForbidden(error)) return true;
     throw error;
   }
 }

@@ -213,9 +213,10 @@ describe("a ResourceClaim of several pods", () => {
     expect(planned([large("a"), large("b")], { facts }).nodes).toEqual(["gpu-small a"]);
   });
 
-  it("is allocated once, even if a pod names it twice", () => {
+  it("needs devices for each entry of a pod that names it twice, until it is allocated", () => {
     const twice = pod({ name: "a", spec: claimsOf("shared", "shared") });
-    expect(planned([twice], { facts, types: [SMALL] }).nodes).toEqual(["gpu-small a"]);
+    expect(planned([twice], { facts, types: [SMALL] }).nodes).toEqual([]);
+    expect(planned([twice], { facts }).nodes).toEqual(["gpu-large a"]);
   });
 
   it("with network devices may be used from several nodes that reach them", () => {

@@ -169,9 +169,9 @@ class Parts<T> {
 
 type Metadata = Record<string, unknown>;
 
-/** Keys of the pod that is being read. They are used again for each pod. */
-const KEY = new PartKey();
-const ANNOTATIONS_KEY = new PartKey();
+/** Keys of the parts of the pod that is being read. They are used again for each part. */
+const partKey = new PartKey();
+const annotationsKey = new PartKey();
 
 function readMetadata(
   fields: Fields | undefined,
@@ -179,8 +179,8 @@ function readMetadata(
   whole: () => Pod,
 ): Pod["metadata"] {
   const own: Metadata = {};
-  KEY.begin(fields);
-  ANNOTATIONS_KEY.begin(fields);
+  partKey.begin(fields);
+  annotationsKey.begin(fields);
   while (fields?.next() === true) {
     const { number } = fields;
     if (number === 1) own["name"] = fields.text();
@@ -190,15 +190,15 @@ function readMetadata(
     else if (number === 8) setUnless(own, "creationTimestamp", readTime(fields.inner()), undefined);
     else if (number === 9) setUnless(own, "deletionTimestamp", readTime(fields.inner()), undefined);
     else if (number === 10) own["deletionGracePeriodSeconds"] = fields.value();
-    else if (number === ANNOTATIONS) ANNOTATIONS_KEY.add(fields);
-    else if (number !== MANAGED_FIELDS) KEY.add(fields);
+    else if (number === ANNOTATIONS) annotationsKey.add(fields);
+    else if (number !== MANAGED_FIELDS) partKey.add(fields);
   }
-  const shared = parts.shared.of(KEY, () => sharedOf(whole().metadata));
+  const shared = parts.shared.of(partKey, () => sharedOf(whole().metadata));
   // Copying fields in a loop is many times faster than object spread.
   for (const name in shared) own[name] = shared[name];
-  if (!ANNOTATIONS_KEY.isEmpty)
+  if (!annotationsKey.isEmpty)
     own["annotations"] = parts.annotations.of(
-      ANNOTATIONS_KEY,
+      annotationsKey,
       () => whole().metadata.annotations as Metadata,
     );
   return Object.freeze(own) as unknown as Pod["metadata"];
@@ -220,7 +220,7 @@ function sharedOf(metadata: Pod["metadata"]): Metadata {
 function readSpec(fields: Fields | undefined, specs: Parts<PodSpec>, whole: () => Pod): PodSpec {
   let nodeName: string | undefined;
   let volumes: Volume[] | undefined;
-  KEY.begin(fields);
+  partKey.begin(fields);
   while (fields?.next() === true) {
     if (fields.number === 10) {
       nodeName = fields.text() || undefined;
@@ -231,10 +231,11 @@ function readSpec(fields: Fields | undefined, specs: Parts<PodSpec>, whole: () =
         volumes ??= [];
         volumes.push(readMessage("Volume", fields.inner()) as never);
       }
-    } else if (fields.number === 2 || fields.number === 20) KEY.addSome(fields, isReadOfContainer);
-    else KEY.add(fields);
+    } else if (fields.number === 2 || fields.number === 20)
+      partKey.addSome(fields, isReadOfContainer);
+    else partKey.add(fields);
   }
-  const shared = specs.of(KEY, () => whole().spec);
+  const shared = specs.of(partKey, () => whole().spec);
   if (nodeName === undefined && volumes === undefined) return shared;
   const own = copyOf(shared);
   if (nodeName !== undefined) own["nodeName"] = nodeName;
@@ -266,15 +267,15 @@ function isClaim(volume: Fields): boolean {
 
 function readStatus(fields: Fields, statuses: Parts<PodStatus>, whole: () => Pod): PodStatus {
   let startTime: string | undefined;
-  KEY.begin(fields);
+  partKey.begin(fields);
   while (fields.next()) {
     const { number } = fields;
     if (number === 7) startTime = readTime(fields.inner());
-    else if (number === 2) KEY.addSome(fields, isReadOfCondition);
-    else if (number === 8 || number === 10) KEY.addSome(fields, isReadOfContainerStatus);
-    else if (number === 1 || number === 4 || number === 11) KEY.add(fields);
+    else if (number === 2) partKey.addSome(fields, isReadOfCondition);
+    else if (number === 8 || number === 10) partKey.addSome(fields, isReadOfContainerStatus);
+    else if (number === 1 || number === 4 || number === 11) partKey.add(fields);
   }
-  const shared = statuses.of(KEY, () => {
+  const shared = statuses.of(partKey, () => {
     const { startTime: _, ...common } = whole().status ?? {};
     return Object.freeze(common);
   });
