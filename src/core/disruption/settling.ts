@@ -14,7 +14,7 @@ import type { Simulator } from "./simulate.ts";
 
 /** The time that the move of the pods itself takes. */
 const MOVE_MS = 60_000;
-/** Repack does not wait for settling nodes whose `consolidateAfter` is longer than this. */
+/** Repack does not wait for settling nodes if `consolidateAfter` and {@link MOVE_MS} together are longer than this. */
 const LONGEST_MS = 5 * 60_000;
 
 interface Moved {
