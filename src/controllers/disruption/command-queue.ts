@@ -320,8 +320,8 @@ function newRecord(world: World, command: Command): CommandRecord {
 }
 
 /**
- * Taints and marks the candidates, and returns those that were written. Rejects if a command with replacements lacks
- * one of them, or another command lacks all.
+ * Taints the Nodes and marks the claims of the candidates. Returns the candidates for which both writes succeeded.
+ * Rejects if a write failed for any candidate of a command with replacements, or for all candidates of another command.
  */
 async function closeNodes(
   world: World,

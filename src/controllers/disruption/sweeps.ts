@@ -1,6 +1,6 @@
 /**
- * Remembers for each method the facts with which it proposed nothing. The method runs again only when a fact has
- * changed.
+ * Remembers for each method the facts with which it proposed nothing, and when. The method is skipped while these facts
+ * are unchanged, for at most half an hour. After a change of prices or offerings alone, it runs again within five minutes.
  */
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";

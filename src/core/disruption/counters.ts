@@ -1,7 +1,7 @@
 /**
- * Counts the nodes that a method wants to disrupt, against everything that limits disruption: budgets of NodePools,
- * budgets of the cluster, and PodDisruptionBudgets. One counter is used for all commands of a proposal. So all commands
- * together respect each limit.
+ * Counts the nodes that a method wants to disrupt. `budgetCounter` counts against the budgets of NodePools and of the
+ * cluster; `disruptionCounter` also counts against PodDisruptionBudgets. A method uses one counter for all commands of
+ * a proposal. So all commands together respect each limit.
  */
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
@@ -14,7 +14,10 @@ import type { RoundBudgets } from "./round.ts";
 export interface BudgetCounter {
   /** Counts the node, if the budgets allow one more. False: they do not. */
   take(candidate: Candidate): boolean;
-  /** How many more nodes of this node's NodePool may be disrupted. */
+  /**
+   * How many more nodes of this node's NodePool may be disrupted, by the budgets of the NodePool and of the cluster.
+   * Infinity: budgets do not count this node.
+   */
   left(candidate: Candidate): number;
   /** Whether all of these nodes may be disrupted together. */
   fits(candidates: readonly Candidate[]): boolean;
