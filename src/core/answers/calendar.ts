@@ -175,7 +175,7 @@ export interface StandingInput {
   readonly expires: boolean;
 }
 
-/** The condition's content from windows and pauses only. Nodes that are disrupted now do not count. */
+/** The content of a pool's condition DisruptionAllowed. Budgets are read as if no node were disrupted now. */
 export function budgetStandingOf(
   { budgets, clusterBudgets, paused, expires }: StandingInput,
   nowMs: number,

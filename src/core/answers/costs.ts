@@ -98,7 +98,7 @@ export function shares(
 
 const NOBODY = { namespace: "", kind: "", name: "", pods: 0 } as const;
 
-/** The mean of the requested shares of a node's cpu and memory. It is above 1 if more is requested than there is. */
+/** The mean of the requested shares of a node's cpu and memory. Above 1: more is requested than there is. */
 export function requestedShare(requests: Resources, allocatable: Resources): number {
   const share = (name: string): number => {
     const there = allocatable[name] ?? 0;

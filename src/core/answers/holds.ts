@@ -38,8 +38,12 @@ import { leavingHolds } from "./leaving.ts";
 import type { Owned } from "./owned-node.ts";
 
 /**
- * All holds of the node, the most important first. The order is: the node is leaving; a command is in progress; blocks
- * of the node; its drift or expiry; its pool; prices.
+ * All holds of the node, the most important first. If the node is leaving, or a running command disrupts it, these are
+ * the only holds. For other nodes the order is:
+ * 1. blocks of the node, such as a do-not-disrupt annotation;
+ * 2. what delays its drift or expiry: budgets, then a replacement that is not possible;
+ * 3. the consolidation policy, `consolidateAfter`, and budgets for other reasons;
+ * 4. prices.
  */
 export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   const { pool, candidate, claim } = owned;

@@ -1,5 +1,5 @@
 /**
- * Capacity that several pools share, in a simulation: units of capacity reservations and of quotas of the cloud account.
+ * Capacity that several pools share, in a simulation: units of capacity reservations and quotas of the cloud account.
  * A launched node uses them up, and frees them when it is removed.
  */
 import { CAPACITY_TYPE_LABEL_KEY, INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";

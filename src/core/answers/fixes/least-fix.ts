@@ -66,7 +66,7 @@ export function leastFix(
 interface Asking {
   readonly pod: Pod;
   readonly isEnough: (edits: readonly Edit[]) => boolean;
-  /** An earlier round has looked for the amounts, so one step less is mostly not enough. */
+  /** Whether an earlier round has found the smallest amounts. Then one unit less is tried first, and mostly fails. */
   readonly again: boolean;
 }
 
@@ -114,7 +114,7 @@ function withLooserSpread(
   );
 }
 
-/** `again`: an earlier round has already found the smallest amount. One unit less is mostly not enough then. */
+/** Makes one amount as small as is enough: a raised limit, a lowered minValues, or a looser spread. */
 function withLeastAmount(
   edits: readonly Edit[],
   edit: Edit,

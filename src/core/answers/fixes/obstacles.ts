@@ -92,7 +92,7 @@ export function labelObstacles(
   });
 }
 
-/** The requirements of one place of the pod's volumes that the pool's nodes cannot satisfy. */
+/** What the pool's nodes cannot satisfy of `volumes`: one of the sets of requirements that suit the pod's volumes. */
 export function volumeObstacles(
   volumes: Requirements,
   template: Template,
@@ -115,8 +115,9 @@ function isNowhere({ complement, values }: Requirement): boolean {
 }
 
 /**
- * Edits that let the pool use more zones and capacity types that its types have, because pods with anti-affinity need
- * several. Also edits that let it use types in further zones, if the pool excludes these types by one key.
+ * Edits that give the pool more zones or capacity types, for pods that need several, such as pods with anti-affinity.
+ * An edit allows one more zone or capacity type of the pool's types. Or it allows types that bring a new one, if the
+ * pool excludes these types by one key only.
  */
 export function domainWays({ pool, table }: Template): Edit[][] {
   const own = pool.requirements.map(toRequirement);
