@@ -184,9 +184,11 @@ function amounts(
 }
 
 /**
- * The current taints: those of the claim before registration, after that those of the Node. Before registration, only
- * the claim says which taints are permanent. A cordoned Node also has the unschedulable taint, even if the taint is not
- * in its spec yet.
+ * The taints that a pod must tolerate. Before registration they are the taints in the claim, after that those of the
+ * Node. A cordoned Node also has the unschedulable taint, even if the taint is not in its spec yet. Left out are:
+ * - ephemeral and startup taints, until the node is initialized;
+ * - the taint of a reboot, while the node reboots;
+ * - Karpenter's own taint `other-nodes-first`.
  */
 function currentTaints(
   node: Node | undefined,

@@ -58,7 +58,7 @@ export interface AwaitedPods {
   readonly untilMs: number;
 }
 
-/** The seats of pending pods: which node a plan chose for each. */
+/** The seats of all pods that a plan has placed and that are not on their planned node yet, and the vacant seats. */
 export class Placements {
   /** Pods whose planned nodes refused them. */
   readonly refusals = new RefusedNodes();
