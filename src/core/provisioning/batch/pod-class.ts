@@ -389,7 +389,10 @@ export interface Draft extends Amounts {
   owned: readonly TopologyGroup[];
   /** How many pods of this draft run in the prepared cluster. Its other pods are pending or gone. */
   running: number;
-  /** Variants by number of dropped preferences and by rules. Equal keys mean equal variants. */
+  /**
+   * Classes of one draft share their equal variants. Key: the number of dropped preferences, then for each topology
+   * rule its group's index, or -1 if the rule does not count the pod itself.
+   */
   readonly variants: Map<string, Variant>;
 }
 

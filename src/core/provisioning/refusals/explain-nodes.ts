@@ -60,7 +60,7 @@ export function nodesRefusing(item: QueuedPod, pass: AskedPass): readonly NodesR
     .sort((a, b) => b.nodes.length - a.nodes.length || compareText(a.says, b.says));
 }
 
-/** Names of the hosts with pods near which the class's required affinities over hosts want its pods. */
+/** Names of the hosts that have a pod which a required host affinity of these pods selects. */
 function hostsBeside(
   { draft }: QueuedPod["podClass"],
   { context: { topology } }: AskedPass,

@@ -108,8 +108,10 @@ export class WhatIf {
   }
 
   /**
-   * The answer if these nodes were removed and their pods in `moving` needed a place. Only one question may be open at
-   * a time; a second one fails an assertion.
+   * The answer if these nodes were removed and their pods in `moving` needed a place. If other pods took the domains of
+   * a pod with few domains, such pods are placed first in a second try. That answer counts if it places more pods,
+   * unless it places fewer of a higher priority. Only one question may be open at a time; a second one fails an
+   * assertion.
    */
   *without(
     nodeNames: readonly string[],
