@@ -1,6 +1,6 @@
 /**
- * Everything that is not deterministic enters the program here: API client, clock, randomness, log. Each of them has a
- * real and a simulated version, which pass the same tests. This file only combines them.
+ * What controllers may use: the settings, and the World with its clock, randomness, API client, cloud and log.
+ * Everything that is not deterministic comes from the World, so a test can replace it. This file has types only.
  */
 
 import type { TopologySpreadConstraint } from "../apis/core/pod.ts";

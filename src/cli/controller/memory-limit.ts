@@ -17,8 +17,8 @@ interface Process {
 }
 
 /**
- * Replaces the process with one that has the heap limit. `bytes`: the container's limit, at least 128 MiB; -1 leaves
- * the limit to Node. Returns only if nothing must change.
+ * Replaces the process with one that has the heap limit. `bytes`: the container's limit; 0 or less leaves the limit to
+ * Node.js. Returns only if the process is not replaced: nothing must change, or this Node.js has no `execve`.
  */
 export function keepMemoryLimit(bytes: number, of: Process = process as unknown as Process): void {
   const args = limitedArguments(bytes, of);

@@ -52,7 +52,7 @@ function unplacedSection({ reasons, pods, nearest, fix }: ReportUnplaced): strin
   ].join("");
 }
 
-/** The section of one NodePool. `of`: the title of the section's map. Empty if there is only one map. */
+/** The section of one NodePool. `of`: the title of the map that shows this NodePool. Empty: the map has no title. */
 function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool, of: string): string {
   const head = ["Instance type", "Capacity", "Zone", "$/hour", "CPU", "Memory", "Pods", "Which"];
   const areNamed = nodes.some((node) => node.name !== undefined);
