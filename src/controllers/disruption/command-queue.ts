@@ -445,10 +445,7 @@ async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): 
   const isOpened =
     (reason === "Empty" && (await openedAsUsed(parts, one, candidate))) ||
     (isRepair && (await openedAsRecovered(parts, one, candidate)));
-  if (isOpened) {
-    underWay.note(one, node.name, "deleted");
-    return;
-  }
+  if (isOpened) return underWay.note(one, node.name, "deleted");
   if (step === undefined)
     world.events.publish(...terminating(objectsOf(candidate), generation, reason));
   underWay.note(one, node.name, "told");
@@ -459,7 +456,7 @@ async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): 
   const ended = await deleteClaim(world, claim, act, proof);
   if (ended === "held")
     throw new Error(`NodeClaim ${claim.metadata.name} is held: its events say why`);
-  // The step is noted only after the node is open, because this runs again if that fails.
+  // Noted only after the node is open, because this runs again if that fails.
   if (ended === "changed") await openKept(parts, one, candidate);
   underWay.note(one, node.name, "deleted");
   if (ended === "changed") return;

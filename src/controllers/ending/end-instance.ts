@@ -267,8 +267,8 @@ export async function mayEndClaimless(
 }
 
 /**
- * The kinds of claim that the Node may have had, by its owner. A Node of a Provisioner may have no owner: before Machines
- * existed it had no claim. Any kind of claim can replace it.
+ * The kinds of claim that the Node may have had, by its owner. A Node of a Provisioner may have no owner: before
+ * Machines existed it had no claim. Any kind of claim can replace it.
  */
 function kindsOfLostClaim(node: Node): readonly Kind[] {
   const { ownerReferences = [] } = node.metadata;
