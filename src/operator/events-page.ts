@@ -129,7 +129,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...disruption.rejected(command(), "<why>"),
     ...["<value>", "1h", "1m"].flatMap((grace) => disruption.graceOf(guarded(grace), SOME_TIME_MS)),
     draining.evicted(pod(), "<reason>"),
-    draining.disrupted(patient(), SOME_TIME_MS, 77),
+    draining.disrupted(podWithGrace(), SOME_TIME_MS, 77),
     draining.failedDraining(object("Node"), "<why>"),
     draining.awaitingVolumeDetachment(object("Node"), ["<volume>"]),
     ...failedTermination(both, "<why>"),
@@ -178,7 +178,7 @@ function pod(): Pod {
 }
 
 /** A pod whose grace period appears as `<seconds>` on the page. */
-function patient(): Pod {
+function podWithGrace(): Pod {
   return { ...pod(), spec: { containers: [], terminationGracePeriodSeconds: 77 } };
 }
 

@@ -56,6 +56,14 @@ it.each([
   expect(text).not.toContain("hunter2");
 });
 
+it.each([
+  ["the begin of a token", "eyJ".repeat(100_000)],
+  ["the begin of a PEM block", "-----BEGIN A-----".repeat(5_000)],
+])("a support bundle reads a long text that repeats %s", (_what, message) => {
+  const event = { metadata: { name: "web.1" }, kind: "Event", message } as KubeObject;
+  expect((scrubbed(event) as KubeObject & { message: string }).message).toBe(message);
+});
+
 it("a support bundle reads metrics at the port that the chart set, and names what could not be read", async () => {
   const asked: string[] = [];
   const env = [{ name: "METRICS_PORT", value: "9090" }];

@@ -15,9 +15,9 @@ const FIELDS =
 /** Names in maps (annotations, environment variables) whose values are probably secret. */
 const NAMES =
   /(token|secret|password|passwd|credential|private[-_.]?key|access[-_.]?key|api[-_.]?key)/i;
-/** Texts that look like secrets: JWTs, AWS keys, PEM blocks, passwords in a URL. */
+/** Texts that look like secrets: JWTs, AWS keys, PEM blocks up to 20,000 characters, passwords in a URL. */
 const LOOKS =
-  /eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----|(?<=:\/\/)[^\s/:@]+:[^\s/@]+(?=@)/g;
+  /(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|-----BEGIN [A-Z ]{1,40}-----[\s\S]{0,20000}?-----END [A-Z ]{1,40}-----|(?<=:\/\/)[^\s/:@]+:[^\s/@]+(?=@)/g;
 /**
  * A secret that a text names before it: `token=x`, `password: x`, `"apiKey":"x"`, also with escaped quotes. The name is
  * in the first group.
