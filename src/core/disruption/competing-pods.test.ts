@@ -215,7 +215,7 @@ function held(
       })),
     },
     {
-      stranded: simulator.stranded,
+      podsOverLimits: simulator.podsOverLimits,
       pending: () => new Map(),
       pdbs: [GUARD],
       movesFirst: () => false,

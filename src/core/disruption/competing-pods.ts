@@ -21,7 +21,7 @@ import {
 import { within } from "../../base/within.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
-import type { Stranded } from "../provisioning/what-if/prepared-cluster.ts";
+import type { PodsOverLimits } from "../provisioning/what-if/prepared-cluster.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import { oneOf } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
@@ -44,7 +44,7 @@ export interface Evictions {
 
 interface Competition extends Evictions {
   /** Pending pods that have no place because of limits of NodePools. Called only if a protected pod is moved. */
-  readonly stranded: () => readonly Stranded[];
+  readonly podsOverLimits: () => readonly PodsOverLimits[];
   /** Labels that a node may get although its plan does not name them. */
   readonly wellKnownLabels: readonly string[];
 }
@@ -63,7 +63,7 @@ export function competitionHoldOff(
   for (const plan of replacements) {
     const one = plan.pods.find((pod) => kept.has(pod));
     const competitor =
-      one === undefined ? undefined : competitorOn(plan, competition.stranded(), wellKnown);
+      one === undefined ? undefined : competitorOn(plan, competition.podsOverLimits(), wellKnown);
     if (one === undefined || competitor === undefined) continue;
     const waits = `pod "${keyOf(competitor)}" waits because its nodepools are at their limits`;
     const takes = `could take the room on a new node that pod "${keyOf(one)}" must have before it may go`;
@@ -114,11 +114,11 @@ function countByBudget(pods: readonly Pod[], pdbs: readonly PodDisruptionBudget[
  */
 function competitorOn(
   plan: PlannedClaim,
-  stranded: readonly Stranded[],
+  podsOverLimits: readonly PodsOverLimits[],
   wellKnown: ReadonlySet<string>,
 ): Pod | undefined {
   const node = Requirements.fromSpecs(plan.requirements);
-  const tolerant = stranded.filter(
+  const tolerant = podsOverLimits.filter(
     ({ sample: { spec } }) => forbiddingTaints(spec.tolerations, plan.pool.taints).length === 0,
   );
   const competitors = tolerant.flatMap((one) => {
@@ -155,9 +155,9 @@ interface PodNeeds {
 }
 
 /** The needs of each kind of pods. They are cached, because a round needs the same ones for each node. */
-const needsByKind = new WeakMap<Stranded, PodNeeds>();
+const needsByKind = new WeakMap<PodsOverLimits, PodNeeds>();
 
-function needsOf(one: Stranded): PodNeeds {
+function needsOf(one: PodsOverLimits): PodNeeds {
   return within(needsByKind, one, () => {
     const own = requiredAlternatives(one.sample.spec);
     const alternatives = one.places.length === 0 ? [own] : [own, one.places];

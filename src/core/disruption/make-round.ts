@@ -137,7 +137,7 @@ export function* makeRound(
       ledger.holdOff(command, nodes, nowMs) ??
       competitionHoldOff(command, {
         ...evictions,
-        stranded: simulator.stranded,
+        podsOverLimits: simulator.podsOverLimits,
         wellKnownLabels: picture.scheduling.options.wellKnownLabels,
       }),
     fromRepack: ({ claim, pool }) =>

@@ -40,8 +40,8 @@ it("drift moves the pods of a node into the room of a CapacityBuffer if no other
 it("virtual pods of a CapacityBuffer do not count as pods that limits keep pending", () => {
   const node = candidate("a", { pool: { limits: { cpu: 0 } }, pods: ["3500m"] });
   const { simulator } = roundOf([node], { scheduling: { pods: room("4") } }).facts;
-  expect(simulator.stranded()).toEqual([]);
+  expect(simulator.podsOverLimits()).toEqual([]);
   const stored = [pod({ name: "stored", cpu: "4" })];
   const alike = roundOf([node], { scheduling: { pods: stored } }).facts.simulator;
-  expect(alike.stranded().map(({ sample }) => sample.metadata.name)).toEqual(["stored"]);
+  expect(alike.podsOverLimits().map(({ sample }) => sample.metadata.name)).toEqual(["stored"]);
 });

@@ -16,7 +16,7 @@ import { packBelow } from "../planner/packing/pack-first.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
-import type { Stranded } from "../provisioning/what-if/prepared-cluster.ts";
+import type { PodsOverLimits } from "../provisioning/what-if/prepared-cluster.ts";
 import {
   type Terms,
   WhatIf,
@@ -91,7 +91,7 @@ export interface Simulator {
   /** Names of nodes that should take no moved pods: not ready, or not quiet. Each call returns the same set. */
   unquietNodes(): ReadonlySet<string>;
   /** Pending pods that have no place because of limits of NodePools. */
-  stranded(): readonly Stranded[];
+  podsOverLimits(): readonly PodsOverLimits[];
   /** Lists of pools (by id) that the same pods could use. A pool may be in several lists or in none. */
   openTo(): readonly (readonly string[])[];
   /**
@@ -174,7 +174,7 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       unquiet ??= atOnce(unquietOf(input.nodes, poolsWithWait));
       return unquiet;
     },
-    stranded: () => whatIf().stranded(),
+    podsOverLimits: () => whatIf().podsOverLimits(),
     openTo: () => whatIf().openTo(),
     handOver: () => {
       const given = prepared;

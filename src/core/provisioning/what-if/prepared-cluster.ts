@@ -44,7 +44,7 @@ import { QuestionClasses } from "./question-classes.ts";
 const NONE: readonly never[] = [];
 
 /** Equal pending pods that have no place because of limits of pools. */
-export interface Stranded {
+export interface PodsOverLimits {
   readonly sample: Pod;
   readonly count: number;
   /** Alternative requirements of the pods' volumes. Empty: they have none. */
@@ -73,7 +73,7 @@ export class PreparedCluster implements SharedState {
   #input: SchedulingInput;
   #nodes: readonly ExistingNode[] = [];
   #placed: readonly PlacedPending[] = [];
-  #stranded: readonly Stranded[] = [];
+  #podsOverLimits: readonly PodsOverLimits[] = [];
   /** Pending pods without a place that must be near other pods, each with the topology groups of these rules. */
   #followers: readonly Follower[] = [];
   /** Indices of the nodes that may take no pods, cached from the last question that named such nodes. */
@@ -115,8 +115,8 @@ export class PreparedCluster implements SharedState {
   }
 
   /** Pending pods that have no place because of limits of pools, in the order in which they were tried. */
-  get stranded(): readonly Stranded[] {
-    return this.#stranded;
+  get podsOverLimits(): readonly PodsOverLimits[] {
+    return this.#podsOverLimits;
   }
 
   /**
@@ -284,7 +284,7 @@ export class PreparedCluster implements SharedState {
 
   /** Places pending pods on existing nodes. These placements hold for all questions. */
   *#placePending(waiting: readonly Pod[]): Steps<void> {
-    this.#stranded = [];
+    this.#podsOverLimits = [];
     this.#followers = [];
     if (waiting.length === 0) return;
     const queued = this.movingPods.inPlacingOrder(waiting);
@@ -315,11 +315,11 @@ export class PreparedCluster implements SharedState {
     this.#followers = stored
       .map(({ pod, podClass }) => ({ pod, near: requiredNear(podClass) }))
       .filter(({ near }) => near.length > 0);
-    this.#stranded = yield* this.#keptByLimits(alike(stored, places));
+    this.#podsOverLimits = yield* this.#keptByLimits(alike(stored, places));
   }
 
   /** Those of the failed pods that would have a place if pools had no limits. One pod of each kind is tried. */
-  *#keptByLimits(failed: readonly Stranded[]): Steps<readonly Stranded[]> {
+  *#keptByLimits(failed: readonly PodsOverLimits[]): Steps<readonly PodsOverLimits[]> {
     const { templates } = this.base;
     if (failed.length === 0 || !templates.some(isLimited)) return NONE;
     const queued = this.movingPods.inPlacingOrder(failed.map(({ sample }) => sample));
@@ -347,9 +347,9 @@ function movable(view: NodeView): readonly Pod[] {
 
 function alike(
   queued: readonly QueuedPod[],
-  placesOf: (pod: Pod) => Stranded["places"],
-): readonly Stranded[] {
-  const byClass = new Map<PodClass, Stranded>();
+  placesOf: (pod: Pod) => PodsOverLimits["places"],
+): readonly PodsOverLimits[] {
+  const byClass = new Map<PodClass, PodsOverLimits>();
   for (const { pod, podClass } of queued) {
     const known = byClass.get(podClass) ?? { sample: pod, count: 0, places: placesOf(pod) };
     byClass.set(podClass, { ...known, count: known.count + 1 });

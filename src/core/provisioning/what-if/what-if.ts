@@ -21,7 +21,7 @@ import type { PlannedClaim, UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 import type { CountedNode, MovablePod } from "./cluster-counts.ts";
 import type { OpenQuestion, Placed } from "./open-question.ts";
-import { PreparedCluster, type Stranded } from "./prepared-cluster.ts";
+import { type PodsOverLimits, PreparedCluster } from "./prepared-cluster.ts";
 
 export interface Without {
   readonly newClaims: readonly PlannedClaim[];
@@ -241,8 +241,8 @@ export class WhatIf {
   }
 
   /** Pending pods that have no place because of limits of NodePools. */
-  stranded(): readonly Stranded[] {
-    return this.#cluster.stranded;
+  podsOverLimits(): readonly PodsOverLimits[] {
+    return this.#cluster.podsOverLimits;
   }
 
   /** A lower bound on the price of new nodes for these pods, in micro-dollars per hour. */
