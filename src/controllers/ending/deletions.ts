@@ -9,7 +9,7 @@ import { isDeleting } from "../claims.ts";
 import type { World } from "../world.ts";
 import { Recent } from "./recent.ts";
 
-type Doors = Pick<World, "kube" | "mirrors" | "clock">;
+type WorldPart = Pick<World, "kube" | "mirrors" | "clock">;
 
 /** UIDs of objects whose deletion was confirmed. After an hour the check is repeated. */
 const proven = new Recent(60 * 60_000);
@@ -18,7 +18,11 @@ const proven = new Recent(60 * 60_000);
  * Deletes this object, not a later one of the same name, and remembers that it is being deleted. Returns whether the
  * object existed.
  */
-export async function deleteProven(world: Doors, kind: Kind, object: KubeObject): Promise<boolean> {
+export async function deleteProven(
+  world: WorldPart,
+  kind: Kind,
+  object: KubeObject,
+): Promise<boolean> {
   const isBegun = await deleteSame(world.kube, kind, object);
   if (isBegun) proven.note(world, object.metadata.uid ?? "");
   return isBegun;
@@ -28,7 +32,11 @@ export async function deleteProven(world: Doors, kind: Kind, object: KubeObject)
  * Whether the API server says that the object is being deleted. Rejects if it does not answer. A deletion cannot be
  * undone, so one check is enough.
  */
-export async function isDeletedNow(world: Doors, kind: Kind, object: KubeObject): Promise<boolean> {
+export async function isDeletedNow(
+  world: WorldPart,
+  kind: Kind,
+  object: KubeObject,
+): Promise<boolean> {
   const { name, namespace, uid } = object.metadata;
   if (isProven(world, object)) return true;
   const live = await getIfThere(world.kube, kind, { name, namespace });
@@ -38,6 +46,6 @@ export async function isDeletedNow(world: Doors, kind: Kind, object: KubeObject)
 }
 
 /** Whether the deletion of the object has been confirmed already. */
-export function isProven(world: Omit<Doors, "kube">, { metadata }: KubeObject): boolean {
+export function isProven(world: Omit<WorldPart, "kube">, { metadata }: KubeObject): boolean {
   return proven.has(world, metadata.uid ?? "");
 }

@@ -17,7 +17,7 @@ const SHARED_MS = 1_000;
 /** Number of pods in one step. Only the Node's name is read from each. */
 const PODS_PER_STEP = 4_096;
 
-type Doors = Pick<World, "kube" | "clock" | "mirrors">;
+type WorldPart = Pick<World, "kube" | "clock" | "mirrors">;
 
 type Shared = { readonly atMs: number; readonly listing: Promise<readonly Node[]> };
 
@@ -79,7 +79,7 @@ export async function unknownPod(
  * there is none. Rejects if that is in doubt, so that the caller waits.
  */
 export async function standingNodes(
-  world: Doors,
+  world: WorldPart,
   { providerId, names = [], seenAs, waitsForUntold = async () => true }: Sought,
 ): Promise<readonly Node[]> {
   if (!providerId) return [];
@@ -115,7 +115,7 @@ export async function namedNodes(
 
 /** The Nodes of an instance, found in a list of all Nodes. The name of a Node that has just joined is not known. */
 export async function nodesStandingFor(
-  world: Doors,
+  world: WorldPart,
   providerId: string | undefined,
 ): Promise<readonly Node[]> {
   if (!providerId) return [];
@@ -128,7 +128,7 @@ export function standsFor({ spec }: Node, providerId: string): boolean {
 }
 
 /** All Nodes of the API server. Rejects if the list is older than the mirror, or lacks a Node that exists. */
-export function allNodes(world: Doors): Promise<readonly Node[]> {
+export function allNodes(world: WorldPart): Promise<readonly Node[]> {
   const { clock, mirrors } = world;
   const nowMs = clock.elapsedMs();
   const shared = sharedOf.get(mirrors);
@@ -139,7 +139,7 @@ export function allNodes(world: Doors): Promise<readonly Node[]> {
   return listing;
 }
 
-async function listNodes(world: Doors): Promise<readonly Node[]> {
+async function listNodes(world: WorldPart): Promise<readonly Node[]> {
   // The list is copied before the request, because the watch may deliver newer objects than the response has.
   const mirrored = nodes(world).each().slice();
   const leastVersion = newestOf(mirrored);
@@ -166,7 +166,7 @@ function nameOnly({ metadata: { name } }: Node): Node {
 
 /** Names of Nodes that are missing from the list, although the mirror has them or pods in the mirror name them. */
 async function unlisted(
-  world: Doors,
+  world: WorldPart,
   known: readonly Node[],
   listed: ReadonlySet<string>,
 ): Promise<readonly string[]> {

@@ -1,7 +1,7 @@
 /** Remembers facts about objects and instances for some time, so that they are not checked again. */
 import type { World } from "../world.ts";
 
-type Doors = Pick<World, "mirrors" | "clock">;
+type WorldPart = Pick<World, "mirrors" | "clock">;
 
 /** When a key was first and last noted, by the monotonic clock. */
 interface Note {
@@ -20,7 +20,7 @@ export class Recent {
     this.#keptMs = keptMs;
   }
 
-  has(world: Doors, key: string): boolean {
+  has(world: WorldPart, key: string): boolean {
     return this.notedForMs(world, key) !== undefined;
   }
 
@@ -28,14 +28,14 @@ export class Recent {
    * Milliseconds since the key was first noted, if no pause between its notes was longer than `keptMs`. Undefined:
    * there is no note.
    */
-  notedForMs({ mirrors, clock }: Doors, key: string): number | undefined {
+  notedForMs({ mirrors, clock }: WorldPart, key: string): number | undefined {
     const note = this.#notes.get(mirrors)?.get(key);
     const nowMs = clock.elapsedMs();
     if (note === undefined || nowMs - note.lastMs >= this.#keptMs) return undefined;
     return nowMs - note.firstMs;
   }
 
-  note({ mirrors, clock }: Doors, key: string): void {
+  note({ mirrors, clock }: WorldPart, key: string): void {
     const nowMs = clock.elapsedMs();
     const notes = this.#notes.get(mirrors) ?? new Map<string, Note>();
     this.#notes.set(mirrors, notes);

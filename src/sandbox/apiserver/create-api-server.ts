@@ -27,7 +27,7 @@ import { collectGarbage } from "./objects/garbage-collection.ts";
 import { endContainers } from "./objects/namespace-lifecycle.ts";
 import { get, getObject, list } from "./objects/read.ts";
 import { watch } from "./objects/watch-stream.ts";
-import { create, type Door, replace, update } from "./objects/write.ts";
+import { create, type PartialUpdate, replace, update } from "./objects/write.ts";
 import { openapiResponse } from "./openapi/openapi.ts";
 import { patchObject } from "./patch/patch.ts";
 import { PROTOBUF } from "./protobuf/fields.ts";
@@ -48,7 +48,7 @@ import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-def
 import { expireEvents } from "./store/event-expiry.ts";
 import { Store } from "./store/store.ts";
 import { boundPod, isBindings } from "./subresources/binding.ts";
-import { POD_DOORS } from "./subresources/pod-doors.ts";
+import { POD_PARTIAL_UPDATES } from "./subresources/pod-partial-updates.ts";
 import { answerReview } from "./subresources/reviews.ts";
 import { answerSubresource } from "./subresources/subresources.ts";
 import { versionInfo } from "./version-info.ts";
@@ -228,8 +228,9 @@ async function answerResource(call: Call): Promise<KubeResponse> {
     if (!definition.hasStatus) throw noSubresource(call);
     return answerPart(call, subresource);
   }
-  const door = subresource === undefined ? undefined : doorOf(definition, subresource);
-  if (subresource !== undefined && door !== undefined) return answerPart(call, subresource, door);
+  const partial = subresource === undefined ? undefined : partialUpdateOf(definition, subresource);
+  if (subresource !== undefined && partial !== undefined)
+    return answerPart(call, subresource, partial);
   if (subresource !== undefined) return answerSubresource(call);
   if (path.name === undefined) return answerCollection(call);
   switch (method) {
@@ -284,20 +285,27 @@ async function answerCollection(call: Call): Promise<KubeResponse> {
   throw methodNotAllowed();
 }
 
-function doorOf({ group, plural }: ResourceDefinition, subresource: string): Door | undefined {
-  return group === "" && plural === "pods" ? POD_DOORS.get(subresource) : undefined;
+function partialUpdateOf(
+  { group, plural }: ResourceDefinition,
+  subresource: string,
+): PartialUpdate | undefined {
+  return group === "" && plural === "pods" ? POD_PARTIAL_UPDATES.get(subresource) : undefined;
 }
 
 /** Answers a subresource that returns the whole object, such as `status`. */
-async function answerPart(call: Call, subresource: string, door?: Door): Promise<KubeResponse> {
+async function answerPart(
+  call: Call,
+  subresource: string,
+  partial?: PartialUpdate,
+): Promise<KubeResponse> {
   if (call.method === "GET") return shown(call, await getObject(call));
   if (call.method === "PUT") {
     const next = (): KubeObject => clone(call.body) as KubeObject;
-    const change = { subresource, next, ...(door === undefined ? {} : { door }) };
+    const change = { subresource, next, ...(partial === undefined ? {} : { partial }) };
     return shown(call, await update(call, change));
   }
   if (call.method === "PATCH") {
-    return shown(call, (await patchObject(call, subresource, door)).object);
+    return shown(call, (await patchObject(call, subresource, partial)).object);
   }
   throw methodNotAllowed();
 }

@@ -226,7 +226,7 @@ function handlerOf(handlers: Handlers, service: string, action: string): Handler
 
 /** The calls of {@link AwsApi}, as methods grouped by service. */
 function doorsOf(handlers: Handlers, call: SimulatedAws["call"]): AwsApi {
-  const door = (service: string) =>
+  const clientOf = (service: string) =>
     Object.fromEntries(
       Object.keys(handlers[service] ?? {}).map((method) => {
         const action = method.slice(0, 1).toUpperCase() + method.slice(1);
@@ -246,7 +246,7 @@ function doorsOf(handlers: Handlers, call: SimulatedAws["call"]): AwsApi {
     "zonalShift",
     "servicequotas",
   ];
-  return Object.fromEntries(services.map((name) => [name, door(name)])) as unknown as AwsApi;
+  return Object.fromEntries(services.map((name) => [name, clientOf(name)])) as unknown as AwsApi;
 }
 
 /** Makes the checks that EC2 makes even for a dry run. */

@@ -58,7 +58,7 @@ export interface Change {
   /** The subresource; an update through it changes only that part. */
   readonly subresource?: string | undefined;
   /** The rules of the subresource, if it has rules that the kind has not. */
-  readonly door?: Door;
+  readonly partial?: PartialUpdate;
   /** The part of the object that admission sees, if it does not see the whole object. */
   readonly shown?: Shown;
   /** Whether the server made the body. Then unknown fields are not reported. */
@@ -66,7 +66,7 @@ export interface Change {
 }
 
 /** A subresource that changes only one part of the object. */
-export interface Door {
+export interface PartialUpdate {
   /** The next object with only those changes that the subresource allows. */
   readonly keep: (next: KubeObject, current: KubeObject) => KubeObject;
   /** The validation of the write, used instead of that of the kind. */
@@ -232,7 +232,7 @@ async function nextState(call: Call, change: Change, current: KubeObject): Promi
     change.managedFields?.(next, current) ?? ownedAfterWrite(call, next, current, subresource);
   if (subresource === "") next = definition.prepareUpdate(next, current);
   if (subresource === "status") next = definition.prepareStatus?.(next, current) ?? next;
-  if (change.door !== undefined) next = change.door.keep(next, current);
+  if (change.partial !== undefined) next = change.partial.keep(next, current);
   const admission = (object: KubeObject) => admissionOf(object, current, change);
   const admitted = await mutate(call, admission(next));
   next =
@@ -240,7 +240,7 @@ async function nextState(call: Call, change: Change, current: KubeObject): Promi
       ? withUpdatedMeta(call, admitted, current)
       : change.shown.into(next, admitted);
   checkEscalation(call, next, current);
-  refuseErrors(call, next, current, change.door?.validate);
+  refuseErrors(call, next, current, change.partial?.validate);
   await review(call, admission(next));
   next = subresource === "status" ? next : withGeneration(definition, next, current);
   return withManagedFields(next, managed);
@@ -329,7 +329,7 @@ function refuseErrors(
   call: Call,
   next: KubeObject,
   current: KubeObject | undefined,
-  validate: Door["validate"] | undefined = undefined,
+  validate: PartialUpdate["validate"] | undefined = undefined,
 ): void {
   const { definition, engine } = call;
   const errors =

@@ -10,7 +10,7 @@ import { toRfc3339 } from "../../../base/clock.ts";
 import { clone, deepEqual, isObject } from "../../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "../engine.ts";
 import { headOf } from "../objects/object-meta.ts";
-import { create, type Door, update } from "../objects/write.ts";
+import { create, type PartialUpdate, update } from "../objects/write.ts";
 import { goKind } from "../request/go-json.ts";
 import {
   ApiError,
@@ -53,7 +53,7 @@ const MAX_MANAGER_BYTES = 128;
 export async function apply(
   call: Call,
   subresource: string | undefined,
-  door?: Door,
+  partial?: PartialUpdate,
 ): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
   const { definition, engine, path } = call;
   const config = configOf(call, subresource ?? "");
@@ -76,7 +76,7 @@ export async function apply(
   let applied: Applied | undefined;
   const object = await update(call, {
     subresource,
-    ...(door === undefined ? {} : { door }),
+    ...(partial === undefined ? {} : { partial }),
     next: (current) => {
       applied = applyTo(call, current, config, identity, owned);
       return applied.object;

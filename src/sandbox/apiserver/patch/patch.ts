@@ -5,7 +5,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { applyMergePatch, isObject } from "../../../base/json.ts";
 import { type Call, isCustom } from "../engine.ts";
-import { type Door, update } from "../objects/write.ts";
+import { type PartialUpdate, update } from "../objects/write.ts";
 import { goKind } from "../request/go-json.ts";
 import { ApiError, badRequest, invalid, unsupportedMediaType } from "../request/status.ts";
 import { forbidden } from "../schema/field-error.ts";
@@ -25,10 +25,10 @@ const APPLY_PATCHES: readonly string[] = [
 export async function patchObject(
   call: Call,
   subresource: string | undefined,
-  door?: Door,
+  partial?: PartialUpdate,
 ): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
   const type = ((call.headers["content-type"] ?? "").split(";")[0] as string).trim();
-  if (APPLY_PATCHES.includes(type)) return apply(call, subresource, door);
+  if (APPLY_PATCHES.includes(type)) return apply(call, subresource, partial);
   if (call.query.get("force") !== null) {
     throw invalid({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [
       forbidden("force", "may not be specified for non-apply patch"),
@@ -37,7 +37,7 @@ export async function patchObject(
   const change = changeOf(call, type);
   const object = await update(call, {
     subresource,
-    ...(door === undefined ? {} : { door }),
+    ...(partial === undefined ? {} : { partial }),
     next: (current) => {
       const next = change(current);
       if (!isObject(next)) throw badRequest("the patch leaves no object");

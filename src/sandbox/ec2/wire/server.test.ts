@@ -339,8 +339,8 @@ describe("the simulated AWS over HTTP, called by the AWS SDK", () => {
         return `${service}.${action.slice(0, 1).toLowerCase()}${action.slice(1)}`;
       }),
     );
-    const inApi = Object.entries(twin.api).flatMap(([service, door]) =>
-      Object.keys(door)
+    const inApi = Object.entries(twin.api).flatMap(([service, client]) =>
+      Object.keys(client)
         .filter((name) => !EXTRA.has(name))
         .map((name) => `${service}.${name}`),
     );

@@ -34,7 +34,7 @@ export function autoscalerController(deps: PartDeps): Controller {
   const autoscalers = mirrors.of(HORIZONTAL_POD_AUTOSCALER);
   const recorder = createPartRecorder(deps, "horizontal-pod-autoscaler");
   const known = new Map<string, Known>();
-  const doors: Doors = { ...deps, recorder, known, targets: createTargets(kube) };
+  const parts: Parts = { ...deps, recorder, known, targets: createTargets(kube) };
   podMirror(mirrors);
 
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
@@ -51,7 +51,7 @@ export function autoscalerController(deps: PartDeps): Controller {
     if (now < kept.dueMs) return requeueAfter(kept.dueMs - now);
     kept.dueMs = now + SYNC_MS;
     const status = new StatusDraft(autoscaler, now);
-    await look(doors, autoscaler, status, kept);
+    await look(parts, autoscaler, status, kept);
     const after = { ...autoscaler, status: status.value };
     await patchObject(kube, HORIZONTAL_POD_AUTOSCALER, autoscaler, after);
     return requeueAfter(kept.dueMs - clock.now());
@@ -65,7 +65,7 @@ export function autoscalerController(deps: PartDeps): Controller {
   };
 }
 
-interface Doors extends PartDeps {
+interface Parts extends PartDeps {
   readonly recorder: EventRecorder;
   readonly targets: Targets;
   /** State of each autoscaler, by key. */
@@ -89,15 +89,15 @@ interface Wanted {
 
 /** One reconcile of an autoscaler: fills `status` and resizes the target. */
 async function look(
-  doors: Doors,
+  parts: Parts,
   autoscaler: HorizontalPodAutoscaler,
   status: StatusDraft,
   kept: Known,
 ): Promise<void> {
-  const target = await readTarget(doors, autoscaler, status);
+  const target = await readTarget(parts, autoscaler, status);
   if (target === undefined) return;
   const current = target.scale.spec?.replicas ?? 0;
-  kept.memory ??= firstMemory(current, doors.clock.now());
+  kept.memory ??= firstMemory(current, parts.clock.now());
   const { minReplicas: least = 1, maxReplicas: most } = autoscaler.spec;
   if (current === 0 && least !== 0) {
     const message = "scaling is disabled since the replica count of the target is zero";
@@ -107,13 +107,13 @@ async function look(
   }
   const wanted =
     outOfBounds(current, least, most) ??
-    (await byMetrics(doors, autoscaler, target.scale, status, kept));
+    (await byMetrics(parts, autoscaler, target.scale, status, kept));
   if (wanted === undefined) return;
   if (wanted.replicas === current) {
     status.replicas(current, current, wanted.metrics, false);
     return;
   }
-  await resize(doors, { autoscaler, target, status, kept, current, wanted });
+  await resize(parts, { autoscaler, target, status, kept, current, wanted });
 }
 
 function outOfBounds(current: number, least: number, most: number): Wanted | undefined {
@@ -127,7 +127,7 @@ function outOfBounds(current: number, least: number, most: number): Wanted | und
 }
 
 async function readTarget(
-  { recorder, targets }: Doors,
+  { recorder, targets }: Parts,
   autoscaler: HorizontalPodAutoscaler,
   status: StatusDraft,
 ): Promise<ScaleTarget | undefined> {
@@ -147,17 +147,17 @@ async function readTarget(
 
 /** The replicas that the metrics ask for. Undefined if no metric can be read; then the status says why. */
 async function byMetrics(
-  doors: Doors,
+  parts: Parts,
   autoscaler: HorizontalPodAutoscaler,
   scale: Scale,
   status: StatusDraft,
   kept: Known,
 ): Promise<Wanted | undefined> {
-  const { recorder, clock } = doors;
+  const { recorder, clock } = parts;
   const current = scale.spec?.replicas ?? 0;
   const { minReplicas: least = 1, maxReplicas: most, behavior } = autoscaler.spec;
   kept.selector = scale.status?.selector ?? "";
-  const answer = await askMetrics(doors, autoscaler, scale, doors.known);
+  const answer = await askMetrics(parts, autoscaler, scale, parts.known);
   for (const { reason, message } of answer.warnings) warn(recorder, autoscaler, reason, message);
   const { active, desired, metrics } = answer;
   status.say("ScalingActive", active.status, active.reason, active.message);
@@ -192,7 +192,7 @@ interface Resize {
 }
 
 async function resize(
-  { recorder, targets, clock }: Doors,
+  { recorder, targets, clock }: Parts,
   { autoscaler, target, status, kept, current, wanted }: Resize,
 ): Promise<void> {
   const { replicas, reason, metrics } = wanted;

@@ -32,7 +32,7 @@ export function deploymentController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const deployments = mirrors.of(DEPLOYMENT);
   const sets = mirrors.of(REPLICA_SET);
-  const doors = { ...deps, recorder: createPartRecorder(deps, "deployment-controller") };
+  const parts = { ...deps, recorder: createPartRecorder(deps, "deployment-controller") };
   podMirror(mirrors);
 
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
@@ -43,13 +43,13 @@ export function deploymentController(deps: PartDeps): Controller {
     let current = owned.find((set) => isOfTemplate(set, deployment));
     const paused = deployment.spec.paused === true;
     if (current === undefined && !paused && mayCreate(deps, deployment, owned)) {
-      current = await createSet(doors, deployment, owned);
+      current = await createSet(parts, deployment, owned);
     }
-    if (current !== undefined) current = await renewRevision(doors, deployment, current, owned);
+    if (current !== undefined) current = await renewRevision(parts, deployment, current, owned);
     const steps = rolloutSteps(deployment, current, olderThan(current, setsOf(deployment)));
-    for (const step of steps) await scaleSet(doors, deployment, step);
-    await noteDesired(doors, deployment, setsOf(deployment));
-    await dropSets(doors, surplusOf(deployment, current, setsOf(deployment)));
+    for (const step of steps) await scaleSet(parts, deployment, step);
+    await noteDesired(parts, deployment, setsOf(deployment));
+    await dropSets(parts, surplusOf(deployment, current, setsOf(deployment)));
     return report(deployment);
   }
 

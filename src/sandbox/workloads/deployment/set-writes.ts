@@ -26,23 +26,23 @@ import {
 import { type RolloutStep, templateHash } from "./rollout.ts";
 
 /** The dependencies for writing ReplicaSets and their events. */
-export interface SetDoors extends Pick<PartDeps, "clock" | "kube" | "trace"> {
+export interface SetParts extends Pick<PartDeps, "clock" | "kube" | "trace"> {
   readonly recorder: EventRecorder;
 }
 
 /** Creates the set of the template. Undefined: another set has its name; the next attempt uses another name. */
 export async function createSet(
-  doors: SetDoors,
+  parts: SetParts,
   deployment: Deployment,
   owned: readonly ReplicaSet[],
 ): Promise<ReplicaSet | undefined> {
-  const { kube } = doors;
+  const { kube } = parts;
   const collisions = Number(deployment.status?.["collisionCount"] ?? 0);
   const set = newSetOf(deployment, owned, templateHash(deployment.spec.template, collisions));
   try {
     const created = await kube.create(REPLICA_SET, set);
     const replicas = set.spec.replicas ?? 0;
-    if (replicas > 0) tellScaled(doors, deployment, created, 0, replicas);
+    if (replicas > 0) tellScaled(parts, deployment, created, 0, replicas);
     return created;
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
@@ -59,7 +59,7 @@ export async function createSet(
 
 /** Writes the highest revision to the current set, and the same one to the Deployment. */
 export async function renewRevision(
-  { kube }: SetDoors,
+  { kube }: SetParts,
   deployment: Deployment,
   current: ReplicaSet,
   owned: readonly ReplicaSet[],
@@ -83,7 +83,7 @@ export async function renewRevision(
 
 /** Writes the replicas of a ReplicaSet, and an event about it. */
 export async function scaleSet(
-  doors: SetDoors,
+  parts: SetParts,
   deployment: Deployment,
   { set, replicas }: RolloutStep,
 ): Promise<void> {
@@ -91,12 +91,12 @@ export async function scaleSet(
   if (from === replicas) return;
   const { name, namespace } = set.metadata;
   const body = { spec: { replicas } };
-  await doors.kube.patch(REPLICA_SET, { name, namespace }, { type: "merge", body });
-  tellScaled(doors, deployment, set, from, replicas);
+  await parts.kube.patch(REPLICA_SET, { name, namespace }, { type: "merge", body });
+  tellScaled(parts, deployment, set, from, replicas);
 }
 
 function tellScaled(
-  { clock, recorder, trace }: SetDoors,
+  { clock, recorder, trace }: SetParts,
   deployment: Deployment,
   set: ReplicaSet,
   from: number,
@@ -119,7 +119,7 @@ function tellScaled(
 
 /** Writes the wanted size on each set with pods. By this the controller distinguishes a resize from a rollout. */
 export async function noteDesired(
-  { kube }: SetDoors,
+  { kube }: SetParts,
   deployment: Deployment,
   owned: readonly ReplicaSet[],
 ): Promise<void> {
@@ -134,6 +134,6 @@ export async function noteDesired(
 }
 
 /** Deletes old ReplicaSets beyond the history limit. */
-export async function dropSets({ kube }: SetDoors, surplus: readonly ReplicaSet[]): Promise<void> {
+export async function dropSets({ kube }: SetParts, surplus: readonly ReplicaSet[]): Promise<void> {
   for (const set of surplus) await deleteIfThere(kube, REPLICA_SET, set);
 }

@@ -31,7 +31,7 @@ export function cronJobController(deps: PartDeps): Controller {
   const cronJobs = mirrors.of(CRON_JOB);
   const jobs = mirrors.of(JOB);
   const recorder = createPartRecorder(deps, "cronjob-controller");
-  const doors: Doors = {
+  const parts: Parts = {
     kube,
     say: (cronJob, news) => recorder.publish({ object: subject(CRON_JOB, cronJob), ...news }),
   };
@@ -44,18 +44,18 @@ export function cronJobController(deps: PartDeps): Controller {
       .filter((job) => controllerOf(job)?.uid === cronJob.metadata.uid)
       .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     const seen = stillActive(cronJob, own);
-    for (const news of seen.news) doors.say(cronJob, news);
+    for (const news of seen.news) parts.say(cronJob, news);
     const { successfulJobsHistoryLimit, failedJobsHistoryLimit } = cronJob.spec;
     await Promise.all([
-      prune(doors, cronJob, own, "Complete", successfulJobsHistoryLimit),
-      prune(doors, cronJob, own, "Failed", failedJobsHistoryLimit),
+      prune(parts, cronJob, own, "Complete", successfulJobsHistoryLimit),
+      prune(parts, cronJob, own, "Failed", failedJobsHistoryLimit),
     ]);
     const due = dueOf(cronJob, seen.active.length > 0, clock.now());
-    for (const news of due.news) doors.say(cronJob, news);
+    for (const news of due.news) parts.say(cronJob, news);
     const { active, ...started } =
       due.startMs === undefined
         ? { active: seen.active }
-        : await startAt(doors, cronJob, due.startMs, own, seen.active);
+        : await startAt(parts, cronJob, due.startMs, own, seen.active);
     const { active: _, ...known } = cronJob.status ?? {};
     const status = {
       ...known,
@@ -80,13 +80,13 @@ export function cronJobController(deps: PartDeps): Controller {
   };
 }
 
-interface Doors extends Pick<PartDeps, "kube"> {
+interface Parts extends Pick<PartDeps, "kube"> {
   readonly say: (cronJob: CronJob, news: News) => void;
 }
 
 /** Deletes the oldest Jobs with this result, beyond the history limit. */
 async function prune(
-  doors: Doors,
+  parts: Parts,
   cronJob: CronJob,
   own: readonly Job[],
   end: "Complete" | "Failed",
@@ -95,10 +95,10 @@ async function prune(
   if (limit === undefined) return;
   const ended = own.filter((job) => endOf(job) === end);
   const old = ended.slice(0, Math.max(0, ended.length - limit));
-  await Promise.all(old.map((job) => remove(doors, cronJob, job)));
+  await Promise.all(old.map((job) => remove(parts, cronJob, job)));
 }
 
-async function remove({ kube, say }: Doors, cronJob: CronJob, job: Job): Promise<void> {
+async function remove({ kube, say }: Parts, cronJob: CronJob, job: Job): Promise<void> {
   if (job.metadata.deletionTimestamp !== undefined) return;
   if (!(await deleteIfThere(kube, JOB, job, { propagationPolicy: "Background" }))) return;
   const message = `Deleted job ${job.metadata.name}`;
@@ -110,7 +110,7 @@ async function remove({ kube, say }: Doors, cronJob: CronJob, job: Job): Promise
  * status fields.
  */
 async function startAt(
-  doors: Doors,
+  parts: Parts,
   cronJob: CronJob,
   dueMs: number,
   own: readonly Job[],
@@ -120,9 +120,9 @@ async function startAt(
   if (replaces) {
     const uids = new Set(active.map(({ uid }) => uid));
     const running = own.filter(({ metadata }) => uids.has(metadata.uid ?? ""));
-    await Promise.all(running.map((job) => remove(doors, cronJob, job)));
+    await Promise.all(running.map((job) => remove(parts, cronJob, job)));
   }
-  const job = await start(doors, cronJob, dueMs);
+  const job = await start(parts, cronJob, dueMs);
   return {
     active: [...(replaces ? [] : active), ...(job ? [referenceTo(job)] : [])],
     lastScheduleTime: toRfc3339(dueMs),
@@ -131,7 +131,7 @@ async function startAt(
 
 /** Creates the Job. Undefined if it exists already. */
 async function start(
-  { kube, say }: Doors,
+  { kube, say }: Parts,
   cronJob: CronJob,
   dueMs: number,
 ): Promise<Job | undefined> {

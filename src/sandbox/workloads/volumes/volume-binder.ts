@@ -50,7 +50,7 @@ export function volumeBinderController(deps: PartDeps): Controller {
   const volumes = mirrors.of(PERSISTENT_VOLUME);
   const classes = mirrors.of(STORAGE_CLASS);
   const nodes = mirrors.of(NODE);
-  const doors = { ...deps, recorder: createPartRecorder(deps, "persistentvolume-controller") };
+  const parts = { ...deps, recorder: createPartRecorder(deps, "persistentvolume-controller") };
 
   async function reconcile({ kind, namespace, name }: Request): Promise<Outcome> {
     if (kind === "PersistentVolume") await syncVolume(name);
@@ -60,13 +60,13 @@ export function volumeBinderController(deps: PartDeps): Controller {
 
   async function syncClaim(found: PersistentVolumeClaim | undefined): Promise<void> {
     const fallback = found && defaultClassFor(found, classes.list());
-    const claim = found && fallback ? await setClass(doors, found, fallback) : found;
+    const claim = found && fallback ? await setClass(parts, found, fallback) : found;
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return;
     const named = claim.spec.volumeName ?? "";
     if (named === "") return findVolume(claim);
     const volume = volumes.get(named);
-    if (volume !== undefined) return bind(doors, claim, volume);
-    if (isBindComplete(claim)) await markLost(doors, claim);
+    if (volume !== undefined) return bind(parts, claim, volume);
+    if (isBindComplete(claim)) await markLost(parts, claim);
   }
 
   /** Binds a free volume or creates one, now or after the scheduler chose a node. */
@@ -75,29 +75,29 @@ export function volumeBinderController(deps: PartDeps): Controller {
     const storageClass = classes.get(className);
     const selected = claim.metadata.annotations?.[SELECTED_NODE];
     const node = nodes.get(selected ?? "");
-    if (selected !== undefined && node === undefined) return unselect(doors, claim);
+    if (selected !== undefined && node === undefined) return unselect(parts, claim);
     const delayed = storageClass?.volumeBindingMode === "WaitForFirstConsumer";
     if (delayed && selected === undefined)
-      return tellClaim(doors, claim, "Normal", "WaitForFirstConsumer", WAITING);
+      return tellClaim(parts, claim, "Normal", "WaitForFirstConsumer", WAITING);
     const existing = selected === undefined ? smallestFree(claim, volumes.list()) : undefined;
-    if (existing !== undefined) return bind(doors, claim, existing);
+    if (existing !== undefined) return bind(parts, claim, existing);
     if (storageClass === undefined && className !== "") {
       const message = `storageclass.storage.k8s.io "${className}" not found`;
-      return tellClaim(doors, claim, "Warning", "ProvisioningFailed", message);
+      return tellClaim(parts, claim, "Warning", "ProvisioningFailed", message);
     }
     if (storageClass === undefined || storageClass.provisioner === NO_PROVISIONER)
-      return tellClaim(doors, claim, "Normal", "FailedBinding", NOTHING_TO_BIND);
+      return tellClaim(parts, claim, "Normal", "FailedBinding", NOTHING_TO_BIND);
     const zone = zoneOf(storageClass, node, nodes.list());
-    await provision(doors, claim, newVolumeFor(claim, storageClass, zone));
+    await provision(parts, claim, newVolumeFor(claim, storageClass, zone));
   }
 
   async function syncVolume(name: string): Promise<void> {
     const volume = volumes.get(name);
     if (volume === undefined || volume.metadata.deletionTimestamp !== undefined) return;
     const { claimRef } = volume.spec;
-    if (claimRef?.uid === undefined) return setVolumePhase(doors, volume, "Available");
+    if (claimRef?.uid === undefined) return setVolumePhase(parts, volume, "Available");
     const claim = claims.get(`${claimRef.namespace}/${claimRef.name}`);
-    if (claim?.metadata.uid !== claimRef.uid) await release(doors, volume);
+    if (claim?.metadata.uid !== claimRef.uid) await release(parts, volume);
   }
 
   return {

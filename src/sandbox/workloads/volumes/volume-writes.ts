@@ -16,13 +16,13 @@ import { boundTo, isFor, withClaim } from "./volume-shapes.ts";
 export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
 
 /** The dependencies of these writes. */
-export interface VolumeDoors extends Pick<PartDeps, "clock" | "kube"> {
+export interface VolumeParts extends Pick<PartDeps, "clock" | "kube"> {
   readonly recorder: EventRecorder;
 }
 
 /** Creates an event about a claim. */
 export function tellClaim(
-  { recorder }: VolumeDoors,
+  { recorder }: VolumeParts,
   claim: PersistentVolumeClaim,
   type: "Normal" | "Warning",
   reason: string,
@@ -33,45 +33,45 @@ export function tellClaim(
 
 /** Makes claim and volume refer to each other. A volume of another claim is not changed. */
 export async function bind(
-  doors: VolumeDoors,
+  parts: VolumeParts,
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,
 ): Promise<void> {
   if (volume.spec.claimRef !== undefined && !isFor(claim, volume)) return;
   const held = { ...volume, spec: withClaim(volume.spec, claim) };
-  await setVolumePhase(doors, volume, "Bound", held);
-  await patchObject(doors.kube, PERSISTENT_VOLUME_CLAIM, claim, boundTo(volume, claim));
+  await setVolumePhase(parts, volume, "Bound", held);
+  await patchObject(parts.kube, PERSISTENT_VOLUME_CLAIM, claim, boundTo(volume, claim));
 }
 
 /** Creates a volume for the claim, or uses the one that an earlier attempt created. */
 export async function provision(
-  doors: VolumeDoors,
+  parts: VolumeParts,
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,
 ): Promise<void> {
   const { name } = volume.metadata;
   let created: PersistentVolume;
   try {
-    created = await doors.kube.create(PERSISTENT_VOLUME, volume);
+    created = await parts.kube.create(PERSISTENT_VOLUME, volume);
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-    created = await doors.kube.get(PERSISTENT_VOLUME, { name });
+    created = await parts.kube.get(PERSISTENT_VOLUME, { name });
   }
   const message = `Successfully provisioned volume ${name}`;
-  tellClaim(doors, claim, "Normal", "ProvisioningSucceeded", message);
-  await bind(doors, claim, created);
+  tellClaim(parts, claim, "Normal", "ProvisioningSucceeded", message);
+  await bind(parts, claim, created);
 }
 
 /** Call when the claim of the volume is deleted. If its reclaim policy says so, the volume is deleted too. */
-export async function release(doors: VolumeDoors, volume: PersistentVolume): Promise<void> {
-  await setVolumePhase(doors, volume, "Released");
+export async function release(parts: VolumeParts, volume: PersistentVolume): Promise<void> {
+  await setVolumePhase(parts, volume, "Released");
   if (volume.spec["persistentVolumeReclaimPolicy"] !== "Delete") return;
-  await deleteIfThere(doors.kube, PERSISTENT_VOLUME, volume);
+  await deleteIfThere(parts.kube, PERSISTENT_VOLUME, volume);
 }
 
 /** Writes the phase, with the time of the change, if it differs. */
 export async function setVolumePhase(
-  { clock, kube }: VolumeDoors,
+  { clock, kube }: VolumeParts,
   volume: PersistentVolume,
   phase: "Available" | "Bound" | "Released",
   next: PersistentVolume = volume,
@@ -85,13 +85,13 @@ export async function setVolumePhase(
 }
 
 /** Marks the claim as lost, because its volume was deleted. */
-export async function markLost({ kube }: VolumeDoors, claim: PersistentVolumeClaim): Promise<void> {
+export async function markLost({ kube }: VolumeParts, claim: PersistentVolumeClaim): Promise<void> {
   const status = { ...claim.status, phase: "Lost" } as const;
   await patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, { ...claim, status });
 }
 
 /** Removes the chosen node, which does not exist any more. The scheduler chooses again. */
-export async function unselect({ kube }: VolumeDoors, claim: PersistentVolumeClaim): Promise<void> {
+export async function unselect({ kube }: VolumeParts, claim: PersistentVolumeClaim): Promise<void> {
   const { [SELECTED_NODE]: _, ...annotations } = claim.metadata.annotations ?? {};
   const metadata = { ...claim.metadata, annotations };
   await patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, { ...claim, metadata });
@@ -99,7 +99,7 @@ export async function unselect({ kube }: VolumeDoors, claim: PersistentVolumeCla
 
 /** Gives the claim its StorageClass. */
 export function setClass(
-  { kube }: VolumeDoors,
+  { kube }: VolumeParts,
   claim: PersistentVolumeClaim,
   storageClassName: string,
 ): Promise<PersistentVolumeClaim | undefined> {

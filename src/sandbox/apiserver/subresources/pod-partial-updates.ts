@@ -5,7 +5,7 @@
  * ValidatePodEphemeralContainersUpdate
  */
 import { clone, deepEqual } from "../../../base/json.ts";
-import type { Door } from "../objects/write.ts";
+import type { PartialUpdate } from "../objects/write.ts";
 import type { Raw } from "../registry/kind-rules.ts";
 import { qosClass } from "../registry/pod-rules.ts";
 import { validatePodSpec } from "../registry/pod-spec-validation.ts";
@@ -16,7 +16,7 @@ const RESIZABLE: ReadonlySet<string> = new Set(["cpu", "memory"]);
 /** Fields of a container that an ephemeral container cannot have. */
 const NOT_FOR_EPHEMERAL = ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"];
 
-const RESIZE: Door = {
+const RESIZE: PartialUpdate = {
   keep(next: Raw, current: Raw) {
     const kept = clone(current);
     for (const list of ["containers", "initContainers"]) {
@@ -62,7 +62,7 @@ function unsizable(container: Raw): unknown {
   );
 }
 
-const EPHEMERAL_CONTAINERS: Door = {
+const EPHEMERAL_CONTAINERS: PartialUpdate = {
   keep(next: Raw, current: Raw) {
     const { ephemeralContainers: _old, ...spec } = current.spec;
     const { ephemeralContainers } = next.spec ?? {};
@@ -102,7 +102,7 @@ function ephemeralProblems(container: Raw, spec: Raw, path: string): FieldError[
 }
 
 /** The rules of a pod's subresources, by name. */
-export const POD_DOORS: ReadonlyMap<string, Door> = new Map([
+export const POD_PARTIAL_UPDATES: ReadonlyMap<string, PartialUpdate> = new Map([
   ["resize", RESIZE],
   ["ephemeralcontainers", EPHEMERAL_CONTAINERS],
 ]);
