@@ -4,7 +4,7 @@ import { NODE } from "../apis/core/node.ts";
 import { POD } from "../apis/core/pod.ts";
 import { toRfc3339 } from "../base/clock.ts";
 import { node, pod } from "../testing/builders.ts";
-import { type FakeWorld, fakeWorld } from "../testing/fake-world.ts";
+import { defineNodeClaims, type FakeWorld, fakeWorld } from "../testing/fake-world.ts";
 import { createEvictionQueue } from "./node/eviction-queue.ts";
 import { termination } from "./node/termination.ts";
 
@@ -17,6 +17,7 @@ async function leaving(
   settings: Parameters<typeof fakeWorld>[0] = {},
 ): Promise<FakeWorld> {
   const world = fakeWorld(settings);
+  await defineNodeClaims(world);
   const labels = { "karpenter.test.sh/testnodeclass": "default" };
   const finalizers = ["karpenter.sh/termination"];
   const owned = node({ name: "node-a", labels, providerId: "fake://1" });

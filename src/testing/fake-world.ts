@@ -3,6 +3,7 @@
  * a fake cloud.
  */
 
+import { type Crd, CUSTOM_RESOURCE_DEFINITION } from "../apis/core/custom-resource-definition.ts";
 import { NODE, type Node } from "../apis/core/node.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { LogFields, Logger } from "../base/log.ts";
@@ -135,6 +136,12 @@ export function fakeWorld(
     },
   };
   return world;
+}
+
+/** Adds the definition of NodeClaims. Without it no Node without a claim is terminated. */
+export async function defineNodeClaims({ api }: Pick<FakeWorld, "api">): Promise<void> {
+  const definition = { metadata: { name: "nodeclaims.karpenter.sh" } } as Crd;
+  await api.create(CUSTOM_RESOURCE_DEFINITION, definition);
 }
 
 /** The Node of a claim's instance, Ready and not registered yet. */

@@ -1,12 +1,8 @@
 import { expect, it } from "vitest";
-import {
-  type Crd,
-  CUSTOM_RESOURCE_DEFINITION,
-} from "../../apis/core/custom-resource-definition.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { defineNodeClaims, type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
 
 const MINUTE_MS = 60_000;
@@ -76,9 +72,7 @@ it("an instance whose Node never joined has the event on the NodeClaim, also aft
 
 it("an instance whose NodeClaim is gone has the event on the Node", async () => {
   const { world } = await stuck({ joins: true });
-  // A Node without a claim is terminated only while the definition of claims is there.
-  const definition = { metadata: { name: "nodeclaims.karpenter.sh" } } as Crd;
-  await world.api.create(CUSTOM_RESOURCE_DEFINITION, definition);
+  await defineNodeClaims(world);
   world.api.vanish(NODE_CLAIM, "a");
   await world.api.delete(NODE, { name: "node-a" });
   await world.clock.advance(14 * MINUTE_MS);

@@ -1,8 +1,4 @@
 import { describe, expect, it } from "vitest";
-import {
-  type Crd,
-  CUSTOM_RESOURCE_DEFINITION,
-} from "../../apis/core/custom-resource-definition.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -11,7 +7,7 @@ import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { node, nodeClaim, pod } from "../../testing/builders.ts";
-import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { defineNodeClaims, type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
 import { createEvictionQueue } from "./eviction-queue.ts";
 import { termination } from "./termination.ts";
@@ -310,9 +306,7 @@ describe("the termination of a Node", () => {
 
     it("evicts that pod only in its turn", async () => {
       const world = fakeWorld();
-      // A Node without a claim is terminated only while the definition of claims is there.
-      const definition = { metadata: { name: "nodeclaims.karpenter.sh" } } as Crd;
-      await world.api.create(CUSTOM_RESOURCE_DEFINITION, definition);
+      await defineNodeClaims(world);
       const labels = { "karpenter.test.sh/testnodeclass": "default" };
       const finalizers = ["karpenter.sh/termination"];
       const owned = node({ name: "node-a", labels, providerId: "fake://1" });
@@ -399,8 +393,7 @@ describe("the termination of a Node", () => {
     ],
   ])("%s", async (_title, ownerReferences, left) => {
     const world = fakeWorld();
-    const definition = { metadata: { name: "nodeclaims.karpenter.sh" } } as Crd;
-    await world.api.create(CUSTOM_RESOURCE_DEFINITION, definition);
+    await defineNodeClaims(world);
     const labels = {
       "karpenter.test.sh/testnodeclass": "default",
       "karpenter.sh/provisioner-name": "default",
