@@ -22,19 +22,13 @@ function* write(value: unknown, parts: string[]): Steps<void> {
     parts.push(JSON.stringify(value));
     return;
   }
-  if (Array.isArray(value)) yield* writeAll(value, { begin: "[", end: "]", parts });
+  if (Array.isArray(value)) yield* writeAll(value, parts);
   else yield* writeFields(value as Readonly<Record<string, unknown>>, parts);
 }
 
-interface Written {
-  readonly begin: string;
-  readonly end: string;
-  readonly parts: string[];
-}
-
-/** Writes small items together until they fill a step. */
-function* writeAll(items: readonly unknown[], { begin, end, parts }: Written): Steps<void> {
-  let separator = begin;
+/** Writes small items together until they fill a step. There is at least one item. */
+function* writeAll(items: readonly unknown[], parts: string[]): Steps<void> {
+  let separator = "[";
   let count = 0;
   for (const item of items) {
     parts.push(separator);
@@ -47,7 +41,7 @@ function* writeAll(items: readonly unknown[], { begin, end, parts }: Written): S
     count = 0;
     yield;
   }
-  parts.push(separator === begin ? begin + end : end);
+  parts.push("]");
 }
 
 function* writeFields(object: Readonly<Record<string, unknown>>, parts: string[]): Steps<void> {

@@ -50,23 +50,23 @@ export async function rollBack(
   return allStay;
 }
 
+interface Scene {
+  readonly world: World;
+  readonly log: Logger;
+}
+
 /**
  * Untaints a node that was empty but runs pods by now, and returns whether it did so. Pods are read from the API
  * server. The node is already tainted, so no further pods are bound to it.
  */
 export async function openedAsUsed(
-  { world, log }: { readonly world: World; readonly log: Logger },
+  scene: Scene,
   { record }: Pick<RunningCommand, "record">,
   candidate: Candidate,
 ): Promise<boolean> {
-  if ((await reschedulablePodsNow(world, candidate.node.name)).length === 0) return false;
-  const marked = markedNames(world, candidate);
-  await reopen(world, candidate);
-  world.cluster.unmarkForDeletion(...marked);
-  log.info("leaving a node, pods run there that were not seen before", {
-    "command-id": record.id,
-    node: candidate.node.name,
-  });
+  if ((await reschedulablePodsNow(scene.world, candidate.node.name)).length === 0) return false;
+  const cause = "pods run there that were not seen before";
+  await leave(scene, candidate, { commandId: record.id, cause });
   return true;
 }
 
@@ -76,19 +76,27 @@ export async function openedAsUsed(
  * command's record is left alone.
  */
 export async function openKept(
-  { world, log }: { readonly world: World; readonly log: Logger },
+  scene: Scene,
   { record }: Pick<RunningCommand, "record">,
   candidate: Candidate,
 ): Promise<void> {
-  const live = await storedClaim(world, candidate.claim);
+  const live = await storedClaim(scene.world, candidate.claim);
   if (live === undefined || isDeleting(live) || recordOf(live) !== undefined) return;
+  const cause = "another program removed the mark of the command";
+  await leave(scene, candidate, { commandId: record.id, cause });
+}
+
+/** Untaints a node that the command no longer disrupts, and logs why. */
+async function leave(
+  { world, log }: Scene,
+  candidate: Candidate,
+  { commandId, cause }: { readonly commandId: string; readonly cause: string },
+): Promise<void> {
+  // Read before the node is untainted, because afterwards it may be deleted.
   const marked = markedNames(world, candidate);
   await reopen(world, candidate);
   world.cluster.unmarkForDeletion(...marked);
-  log.info("leaving a node, another program removed the mark of the command", {
-    "command-id": record.id,
-    node: candidate.node.name,
-  });
+  log.info(`leaving a node, ${cause}`, { "command-id": commandId, node: candidate.node.name });
 }
 
 /** Deletes a replacement that is no longer needed. It is kept if it has a Node by now, because pods may run there. */

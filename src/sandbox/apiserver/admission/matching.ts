@@ -64,8 +64,7 @@ function versionsOf(
   kinds: readonly ResourceDefinition[],
   { storageKey }: ResourceDefinition,
 ): readonly ResourceDefinition[] {
-  const byKey = versions.get(kinds) ?? within(versions, kinds, () => byStorageKey(kinds));
-  return byKey.get(storageKey) ?? [];
+  return within(versions, kinds, () => byStorageKey(kinds)).get(storageKey) ?? [];
 }
 
 function byStorageKey(
