@@ -1,7 +1,7 @@
 /**
  * `npm run release -- --version X.Y.Z [--dry-run] …`: makes everything that is published, in one folder. One
- * commit gives the same bytes each time. Nothing is uploaded. docs/guide/release.md says what to do with the
- * files.
+ * commit gives the same bytes each time. Nothing is uploaded. docs/guide/release.md lists the flags, and says what to
+ * do with the files.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -15,10 +15,10 @@ import {
 } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { artefactsOf, type Built } from "./release/artefacts.ts";
 import { type ChangeNote, parseNote, versionProblem, withRelease } from "./release/changelog.ts";
 import { type Maker, provenanceOf, signatureOf, sumsOf } from "./release/statements.ts";
+import { scriptFlags } from "./script-flags.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const PROVENANCE = "provenance.intoto.json";
@@ -31,7 +31,21 @@ const CHANGED = [
   "deploy/charts/karpenter-crd/Chart.yaml",
 ];
 
-const values = given();
+const { values } = scriptFlags(import.meta.url, {
+  options: {
+    version: { type: "string" },
+    "dry-run": { type: "boolean", default: false },
+    out: { type: "string" },
+    base: { type: "string" },
+    "root-amd64": { type: "string" },
+    "root-arm64": { type: "string" },
+    "image-repository": { type: "string" },
+    helm: { type: "string", default: "helm" },
+    "sign-key": { type: "string" },
+    "sign-command": { type: "string" },
+    "builder-id": { type: "string", default: "https://karpenter-ts.invalid/local" },
+  },
+});
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -42,32 +56,6 @@ try {
 } catch (error) {
   process.stderr.write(`release: ${(error as Error).message}\n`);
   process.exitCode = 1;
-}
-
-/** The parsed flags. An unknown flag ends the program with a message. */
-function given() {
-  try {
-    return parseArgs({
-      options: {
-        version: { type: "string" },
-        "dry-run": { type: "boolean", default: false },
-        out: { type: "string" },
-        base: { type: "string" },
-        "root-amd64": { type: "string" },
-        "root-arm64": { type: "string" },
-        "image-repository": { type: "string" },
-        helm: { type: "string", default: "helm" },
-        "sign-key": { type: "string" },
-        "sign-command": { type: "string" },
-        "builder-id": { type: "string", default: "https://karpenter-ts.invalid/local" },
-      },
-    }).values;
-  } catch (error) {
-    process.stderr.write(
-      `release: ${(error as Error).message}\ndocs/guide/release.md lists the flags\n`,
-    );
-    process.exit(1);
-  }
 }
 
 /** Removes the folder if the command is interrupted. A copy that stays in the checkout stops `npm run lint`. */

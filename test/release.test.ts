@@ -236,14 +236,15 @@ describe("the changelog", () => {
     expect(() => parseNote("n.md", "A is new.")).toThrow("n.md: wanted a front matter");
   });
 
-  it("is not written after an unknown flag: the release script ends with one sentence", () => {
+  it("is not written after an unknown flag: the release script says which, and prints its manual", () => {
     const { status, stderr } = spawnSync(
       process.execPath,
       ["--import", "tsx", "scripts/release.ts", "--bogus"],
       { encoding: "utf8" },
     );
-    expect(status).toBe(1);
-    expect(stderr).toMatch(/^release: Unknown option '--bogus'/);
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/^Unknown option '--bogus'/);
+    expect(stderr).toContain("docs/guide/release.md lists the flags");
     expect(stderr).not.toContain("    at ");
   });
 
