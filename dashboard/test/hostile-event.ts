@@ -2,13 +2,13 @@
 import { EVENT } from "../../src/apis/core/kinds.ts";
 import { withClient } from "./kube.ts";
 
-export async function postEvent(kubeconfig: string): Promise<void> {
+export async function postEvent(kubeconfig: string, name: string): Promise<void> {
   const at = new Date().toISOString().replace(/\.\d+/, "");
   const hostile = '<img src=x onerror="window.pwned=1">{{7*7}}\u202egnp.exe\u001b[31m=cmd|x';
   const event = {
     apiVersion: "v1",
     kind: "Event",
-    metadata: { name: "hostile", namespace: "default" },
+    metadata: { name, namespace: "default" },
     involvedObject: { apiVersion: "v1", kind: "Pod", namespace: "default", name: hostile },
     reason: "DisruptionBlocked",
     message: hostile,
