@@ -18,14 +18,11 @@ export function upstreamPage(results: SuiteResults = recordedResults()): string 
 
 The suites of upstream's core ${coreVersion()}, unchanged, against our operator: in our sandbox, and on a real control plane with
 kwok. A cell has the last result of a spec, its date, and the commit where it is known. "not run" means that nobody ran it
-there, not that it fails.
+there, not that it fails. "skipped" means that the suite itself skipped the spec, because the cluster lacked what it needs.
 
 | suite | specs | ${NAMES.map((one) => `passed, ${TARGETS[one]}`).join(" | ")} |
 |---|---|---|---|
 ${SUITES.map((suite) => totals(results, suite)).join("\n")}
-
-Specs that the suite itself skipped need a kube-scheduler with a second profile, as in upstream's kind cluster. On both
-targets it has one now. What is marked as skipped was run before.
 
 ## Known failures
 

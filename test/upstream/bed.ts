@@ -13,7 +13,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { networkInterfaces, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -34,6 +34,7 @@ import { startControlPlane } from "../cluster/control-plane.ts";
 import { playDeployment } from "../cluster/deployment-stand-in.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
 import { coreFolder, moduleFolder } from "./builds.ts";
+import { ownAddress, podPortArguments } from "./pod-ports.ts";
 import { openSandbox } from "./sandbox.ts";
 import { schedulerConfig, schedulerPod } from "./scheduler-profile.ts";
 
@@ -81,11 +82,7 @@ export async function openBed(options: BedOptions): Promise<Bed> {
           schedulerConfig: schedulerConfig(directory),
           withDevices,
         })
-      : await openCluster(
-          directory,
-          withDevices ? [...crds, draCrds(directory)] : crds,
-          options.tell,
-        );
+      : await openCluster(directory, withDevices ? [...crds, draCrds(directory)] : crds, options);
   const { client, kubeconfig } = opened;
   const closers: (() => Promise<void>)[] = [opened.close];
   const close = async (): Promise<void> => {
@@ -105,7 +102,7 @@ export async function openBed(options: BedOptions): Promise<Bed> {
       labelSelector: "app.kubernetes.io/instance=karpenter",
       command: commandOf(options),
       env: { KUBECONFIG: kubeconfig },
-      // For the pod proxy to the metrics. The sandbox asks the ports of this machine by itself.
+      // For the pod proxy to the metrics (pod-ports.ts). The sandbox asks the ports of this machine by itself.
       address: options.target === "cluster" && options.metricsPort !== 0 ? ownAddress() : undefined,
       instead: { METRICS_PORT: String(options.metricsPort) },
       logFile: join(directory, "karpenter.log"),
@@ -144,12 +141,6 @@ async function playDrivers(client: KubeClient): Promise<() => Promise<void>> {
   };
 }
 
-/** An IPv4 address of this machine that is not loopback: kube-apiserver's pod proxy refuses loopback. */
-function ownAddress(): string | undefined {
-  const all = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
-  return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
-}
-
 function commandOf({ who, operator }: BedOptions): readonly string[] {
   if (who === "upstream") return [operator ?? ""];
   return [process.execPath, MAIN, "controller", "--provider", "kwok"];
@@ -158,15 +149,17 @@ function commandOf({ who, operator }: BedOptions): readonly string[] {
 async function openCluster(
   directory: string,
   crds: readonly string[],
-  tell: (line: string) => void,
+  { metricsPort, tell }: BedOptions,
 ): Promise<{ client: KubeClient; kubeconfig: string; close: () => Promise<void> }> {
   const stages = join(directory, "stages.yaml");
   writeFileSync(stages, kwokStages());
+  const ports = metricsPort === 0 ? {} : await podPortArguments(directory, metricsPort);
   const plane = await startControlPlane({
     directory,
     tell,
     extraArguments: {
-      kwok: [`--config=${stages}`],
+      ...ports,
+      kwok: [`--config=${stages}`, ...(ports.kwok ?? [])],
       "kube-scheduler": [`--config=${schedulerConfig(directory)}`],
     },
   });

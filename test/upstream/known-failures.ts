@@ -32,14 +32,6 @@ const NOT_BUILT = {
  */
 export const KNOWN_FAILURES: readonly KnownFailure[] = [
   notBuilt("performance", /./, NOT_BUILT.scrape),
-  {
-    suite: "regression",
-    spec: /^Performance Provisioning should do complex provisioning and complex drift/,
-    target: "sandbox",
-    reason:
-      "seen once, while the bed's own nodes still had a zone: four pods found no zone that their spread allows, and the last drifted nodes stayed",
-    isFlaky: true,
-  },
 ];
 
 function notBuilt(suite: Suite, spec: RegExp, reason: string): KnownFailure {
