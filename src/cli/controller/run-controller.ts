@@ -14,9 +14,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { KubeconfigError } from "../../kube/kubeconfig/entry.ts";
 import { clusterAccess } from "../../kube/kubeconfig/kubeconfig.ts";
-import { createHttpTransport } from "../../kube/transport/http-transport.ts";
 import { rateLimited } from "../../kube/transport/rate-limit.ts";
-import { tellingTransport } from "../../kube/transport/telling-transport.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 import { checkPort, PortError } from "../../listen/listener.ts";
 import { createOperator, type Operator } from "../../operator/create-operator.ts";
@@ -38,6 +36,7 @@ import { nodeVersionNote } from "../program/node-version.ts";
 import { Parts } from "../program/parts.ts";
 import { keepMemoryLimit } from "./memory-limit.ts";
 import { awsProvider, kwokProvider } from "./providers.ts";
+import { serverTransports } from "./server-transports.ts";
 
 const NAMESPACE = process.env["SYSTEM_NAMESPACE"] ?? "karpenter";
 /** The answer to Prometheus before there are any metrics. */
@@ -163,7 +162,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   const endpoints = await endpointsOf(starting, running);
   parts.add(() => endpoints.close());
   const doors = await openDoors(starting);
-  const { client, transport, random } = doors;
+  const { client, transport, leaseTransport, random } = doors;
   running.client = client;
   const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
   const options = settings(flags, older);
@@ -181,7 +180,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
     random,
     spans,
     transport: rateLimited(transport, clock, requestLimits(options)),
-    leaseTransport: transport,
+    leaseTransport,
     log,
     options,
     createProvider: provider === "kwok" ? kwokProvider : await awsProvider(options),
@@ -204,6 +203,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
 interface Doors {
   readonly client: KubeClient;
   readonly transport: Transport;
+  readonly leaseTransport: Transport;
   readonly random: Random;
 }
 
@@ -216,14 +216,12 @@ async function openDoors({ clock, log, parts, provider, given }: Starting): Prom
   const oldNode = nodeVersionNote(process.versions.node);
   if (oldNode !== undefined) log.warn(oldNode);
   for (const warning of cluster.warnings ?? []) log.warn(warning);
-  const transport = tellingTransport(
-    createHttpTransport({ ...cluster, userAgent: `karpenter/${BUILD.version}` }),
-    { clock, log, server: cluster.server },
-  );
-  parts.add(() => transport.close());
+  const options = { ...cluster, userAgent: `karpenter/${BUILD.version}` };
+  const { transport, leaseTransport, close } = serverTransports(options, { clock, log });
+  parts.add(close);
   const client = createKubeClient(transport);
   await startLogging(client, { name: given.configLoggingName, namespace: NAMESPACE }, log);
-  return { client, transport, random };
+  return { client, transport, leaseTransport, random };
 }
 
 interface ConsoleOf {
