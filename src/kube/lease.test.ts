@@ -107,6 +107,24 @@ describe("leader election", () => {
     expect(first.told).toEqual(["acquired 0"]);
   });
 
+  it("counts a renewal from its request, also when its answer is read late", async () => {
+    const { clock, kube, elect } = open();
+    const { client, hang } = hanging(kube);
+    let writes = 0;
+    const late: KubeClient = {
+      ...client,
+      update: async (kind, lease) => {
+        if (++writes > 1) return client.update(kind, lease);
+        hang();
+        await clock.sleep(6_000);
+        return kube.update(kind, lease);
+      },
+    };
+    const { told } = elect("first", late);
+    await clock.advance(30_000);
+    expect(told).toEqual(["acquired 0", "lost 12000"]);
+  });
+
   it("renews with one request, and keeps the lease if each takes three seconds", async () => {
     const { clock, kube, elect } = open();
     let reads = 0;

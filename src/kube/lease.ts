@@ -24,7 +24,10 @@ import {
 const LEASE_DURATION_MS = 15_000;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
-/** Milliseconds after which a request is ignored, so that the next attempt is in time. */
+/**
+ * Milliseconds that an attempt may take before the next one begins. A later answer still counts: a busy process reads
+ * an answer late that the server gave in time.
+ */
 const TRY_LIMIT_MS = 5_000;
 
 /** The Lease, and the replica that competes for it. */
@@ -124,14 +127,17 @@ class Election implements Leadership {
     const { clock, log } = this.#deps;
     while (!this.#stopped) {
       const askedMs = clock.elapsedMs();
-      const held = await this.#inTime(this.#tryHold()).catch((error: unknown) => {
+      const attempt = this.#tryHold();
+      attempt.then(
+        (held) => this.#renewed(held, askedMs),
+        () => undefined,
+      );
+      const held = await this.#inTime(attempt).catch((error: unknown) => {
         this.#say(error);
         return undefined;
       });
       if (this.#stopped) return;
       if (held !== undefined) this.#trouble = undefined;
-      // Counts from the time of the request. Other replicas count from the moment they see the renewal, which is later.
-      if (held === true) this.#renewedAtMs = askedMs;
       if (held === true && !this.#leading) {
         this.#leading = true;
         log.info("successfully acquired lease", { lease: this.#deps.name });
@@ -140,6 +146,11 @@ class Election implements Leadership {
       }
       await clock.sleep(RETRY_PERIOD_MS);
     }
+  }
+
+  /** Counts from the time of the request. Other replicas count from the moment they see the renewal, which is later. */
+  #renewed(held: boolean, askedMs: number): void {
+    if (held) this.#renewedAtMs = Math.max(this.#renewedAtMs, askedMs);
   }
 
   /** Logs what the API server refused. That the server cannot be reached is already logged by the transport. */
