@@ -39,7 +39,6 @@ const USAGE = `npm run test:upstream -- [options]
   --beside FILE       shows the results of a report beside these
   --record            writes the results into test/upstream/results.json
   --commit SHA        the commit that is recorded; default the one checked out
-  --all               also specs that are listed as left out
   --only-build        builds what a run needs
   --help              this text
 `;
@@ -57,7 +56,6 @@ const { values } = parseArgs({
     skip: { type: "string" },
     beside: { type: "string" },
     report: { type: "string" },
-    all: { type: "boolean", default: false },
     "only-build": { type: "boolean", default: false },
   },
 });
@@ -104,7 +102,6 @@ async function main(): Promise<number> {
   try {
     await runSuite({
       binary,
-      skip: skipOf(suite),
       kubeconfig: bed.kubeconfig,
       report,
       log: join(bed.directory, "suite.log"),
@@ -153,24 +150,8 @@ function readReport(file: string): Parameters<typeof outcomesOf>[0] {
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-/**
- * Specs to skip: those that `--skip` names, and in a whole run those listed as left out. Each left-out spec would
- * wait for a quarter of an hour.
- */
-function skipOf(suite: Suite): readonly string[] {
-  const isWhole = !values.all && values.focus === undefined && values.operator === "ours";
-  const leftOut = KNOWN_FAILURES.filter((one) => one.suite === suite && one.isLeftOut === true);
-  if (isWhole) for (const { spec, reason } of leftOut) say(`left out: /${spec.source}/: ${reason}`);
-  return [
-    ...(values.skip === undefined ? [] : [values.skip]),
-    // ginkgo matches the suite's description followed by the spec's name, so `^` is removed.
-    ...(isWhole ? leftOut.map(({ spec }) => spec.source.replace(/^\^/, "")) : []),
-  ];
-}
-
 interface SuiteRun {
   readonly binary: string;
-  readonly skip: readonly string[];
   readonly kubeconfig: string;
   /** Files that the suite writes. */
   readonly report: string;
@@ -178,7 +159,7 @@ interface SuiteRun {
 }
 
 /** Resolves when the suite has ended. Forwards interrupts, so that ginkgo still reports. */
-function runSuite({ binary, skip, kubeconfig, report, log }: SuiteRun): Promise<void> {
+function runSuite({ binary, kubeconfig, report, log }: SuiteRun): Promise<void> {
   const args = [
     "-test.timeout=0",
     `-ginkgo.timeout=${SUITE_LIMIT}`,
@@ -187,7 +168,7 @@ function runSuite({ binary, skip, kubeconfig, report, log }: SuiteRun): Promise<
     "-ginkgo.seed=1",
     `-ginkgo.json-report=${report}`,
     ...(values.focus === undefined ? [] : [`-ginkgo.focus=${values.focus}`]),
-    ...skip.map((expression) => `-ginkgo.skip=${expression}`),
+    ...(values.skip === undefined ? [] : [`-ginkgo.skip=${values.skip}`]),
   ];
   return new Promise((done, reject) => {
     const out = createWriteStream(log);
