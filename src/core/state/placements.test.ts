@@ -75,6 +75,15 @@ describe("the node planned for a pod", () => {
     expect(placements.assign([next], untilMs).size).toBe(0);
   });
 
+  it("is kept no longer if no pod is pending, so that nothing is planned", () => {
+    const placements = new Placements();
+    const old = moving("old", { owner: { kind: "ReplicaSet", name: "set" } });
+    placements.plan("a", [old], NOW);
+    placements.gone(old);
+    expect(placements.awaitedAt("a", NOW)).toEqual({ count: 1, untilMs: NOW + MINUTE });
+    expect(placements.awaitedAt("a", NOW + MINUTE)).toBeUndefined();
+  });
+
   it("is kept for an hour for a running pod that is not evicted, but not for a pending pod", () => {
     const placements = new Placements();
     placements.plan("a", [moving("early")], NOW);

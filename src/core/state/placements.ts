@@ -47,7 +47,7 @@ interface Seat {
   readonly returnMs: number;
   /** When the seat was planned, in epoch milliseconds. */
   readonly plannedMs: number;
-  /** Since when the seat is vacant, in epoch milliseconds. */
+  /** Since when the seat is known to be vacant, in epoch milliseconds. */
   vacantMs?: number | undefined;
 }
 
@@ -318,16 +318,18 @@ export class Placements {
 
   #expire(nowMs: number): void {
     for (const seats of [...this.#vacant.values()])
-      for (const seat of [...seats]) {
-        seat.vacantMs ??= nowMs;
-        if (endOf(seat, nowMs) <= nowMs) this.#end(seat);
-      }
+      for (const seat of [...seats]) if (endOf(seat, nowMs) <= nowMs) this.#end(seat);
   }
 }
 
-/** Until when the seat is kept for a moving pod, in epoch milliseconds. */
-function endOf({ podUid, plannedMs, vacantMs, returnMs }: Seat, nowMs: number): number {
-  return podUid === undefined ? (vacantMs ?? nowMs) + returnMs : plannedMs + MOST_AWAITED_MS;
+/**
+ * Until when the seat is kept for a moving pod, in epoch milliseconds. The first call notes since when the seat is
+ * vacant. If only planning did, a node would wait for ever while no pod is pending.
+ */
+function endOf(seat: Seat, nowMs: number): number {
+  if (seat.podUid !== undefined) return seat.plannedMs + MOST_AWAITED_MS;
+  seat.vacantMs ??= nowMs;
+  return seat.vacantMs + seat.returnMs;
 }
 
 function returnMsOf(pod: Pod): number {
