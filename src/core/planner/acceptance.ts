@@ -1,6 +1,7 @@
 /**
  * The acceptance rule: the conditions under which one plan of a batch replaces another one. A plan source or an
- * improvement states how much its plans must save, and whether they may strand more pods.
+ * improvement states how much its plans must save, and whether they may strand more pods. A stranded pod loses its
+ * planned room to another pod (stranding.ts).
  */
 import type { Steps } from "../../base/steps.ts";
 import { rankOf } from "../provisioning/pools/rank.ts";
@@ -37,7 +38,10 @@ export const SAVINGS = {
 export interface AcceptanceRule {
   readonly saves: keyof typeof SAVINGS;
   readonly strandsNoMorePods: boolean;
-  /** Whether a plan that gives more pods a place is accepted at any price. */
+  /**
+   * Whether a plan replaces `known` at any price if it gives a place to more pods, and to every pod that has one in
+   * `known`.
+   */
   readonly mayPlaceMore: boolean;
 }
 
@@ -84,8 +88,8 @@ export function failureByPrice(
 
 /**
  * Upstream uses a NodePool of lower weight only for pods that no heavier pool can serve, even if it is cheaper. So for
- * each weight, the pools of that weight and above must get as many pods as in `known`. Pods on existing nodes count for
- * every weight.
+ * each rank, the pools of that rank and above must get at least as many pods as in `known`. A higher weight gives a
+ * higher rank. Pods on existing nodes count for every rank.
  */
 function keepsPoolWeights(found: SchedulingResult, known: SchedulingResult): boolean {
   const ranks = new Set([...found.newClaims, ...known.newClaims].map(({ pool }) => rankOf(pool)));
@@ -93,7 +97,7 @@ function keepsPoolWeights(found: SchedulingResult, known: SchedulingResult): boo
   return [...ranks].every((rank) => podsFrom(rank, found) >= podsFrom(rank, known));
 }
 
-/** The number of pods on existing nodes and on new nodes of pools of this rank or above. */
+/** The number of pods on existing nodes, and on new nodes of pools of this rank or a higher one. */
 function podsFrom(rank: number, { newClaims, existing }: SchedulingResult): number {
   const high = newClaims.filter(({ pool }) => rankOf(pool) >= rank);
   return [...high, ...existing].reduce((sum, { pods }) => sum + pods.length, 0);

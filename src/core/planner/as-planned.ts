@@ -1,6 +1,6 @@
 /**
  * Repeats nodes of a plan in another plan of the same batch: the same pods on a node of the same kind, as far as the
- * rules allow. Improvements change one node and repeat the others.
+ * rules allow. An improvement drops or changes one node of a plan, and repeats the others.
  */
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
@@ -11,13 +11,10 @@ import { type Batch, planByCheapestNode } from "../provisioning/solve.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { typesFor } from "./packing/place-packed.ts";
 
-/**
- * The losses of a repeated plan so far. Passed by callers that need every planned node: then no pod is placed after the
- * first loss.
- */
+/** What a plan loses compared with the plan that it repeats. */
 interface Kept {
   /**
-   * Whether a pod that must have a place got none, such as a pod with a planned node. If so, no further pod is placed.
+   * Whether a pod got no place that must have one, such as a pod of a repeated node. If so, no further pod is placed.
    */
   isLost: boolean;
   preferencesGivenUp: number;
@@ -30,8 +27,9 @@ export interface Repeated {
 }
 
 /**
- * Places the pods of these planned nodes on new nodes of the same kind. Returns the queued pods that are left, in
- * order.
+ * Places the pods of these planned nodes on new nodes of the same kind, and other pods on existing nodes. Returns the
+ * pods that have no place, in order. `kept`: passed by callers that need every planned node. They need no further pod
+ * once one is lost.
  */
 export function* asPlanned(
   pass: Pass,
@@ -46,7 +44,9 @@ export function* asPlanned(
     if (kept?.isLost === true) return;
     const home = homes.get(item.pod);
     const isPlaced =
-      home === undefined ? fitsExisting(pass, item) : placeOn(home, item, { pass, opened, kept });
+      home === undefined
+        ? placeOnExisting(pass, item)
+        : placeOn(home, item, { pass, opened, kept });
     if (isPlaced) return;
     rest.push(item);
     if (kept !== undefined) kept.isLost ||= home !== undefined;
@@ -55,15 +55,15 @@ export function* asPlanned(
 }
 
 /**
- * The plan with `claims` as its new nodes. Undefined: a pod does not fit on its planned node, or another pod that has a
- * place in the known plan got none.
+ * A plan with `claims` as its new nodes. Undefined: a pod does not fit on its node of `claims`, or another pod has no
+ * place now and had one in `known`.
  */
 export function* withNodes(
   batch: Batch,
-  { unschedulable }: SchedulingResult,
+  known: SchedulingResult,
   claims: readonly PlannedClaim[],
 ): Steps<Repeated | undefined> {
-  const left = new Set(unschedulable.map(({ pod }) => pod));
+  const left = new Set(known.unschedulable.map(({ pod }) => pod));
   const kept: Kept = { isLost: false, preferencesGivenUp: 0 };
   const result = yield* planByCheapestNode(batch, 0, function* (pass, queued) {
     const rest = yield* asPlanned(pass, queued, claims, kept);
@@ -74,8 +74,11 @@ export function* withNodes(
   return { result, preferencesGivenUp: kept.preferencesGivenUp };
 }
 
-/** Places the pod on an existing node that meets all its preferences. False: no existing node does. */
-export function fitsExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean {
+/**
+ * Places the pod on an existing node that meets all its preferences. False: no existing node does, and the pod is not
+ * placed.
+ */
+export function placeOnExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean {
   const variant = pass.classes.variant(podClass, 0);
   return variant !== undefined && onExistingNode(pass, { pod, podClass, variant });
 }
@@ -88,7 +91,8 @@ interface Repeating {
 }
 
 /**
- * Places the pod on the new node that repeats `home`, the pod's planned node. Gives up as few preferences as possible.
+ * Places the pod on the new node that repeats `home`, the pod's planned node. Drops preferences one by one until the
+ * node accepts the pod. False: it never does.
  */
 function placeOn(
   home: PlannedClaim,
@@ -116,7 +120,7 @@ function placeOn(
 
 /**
  * An empty node with the same labels as the planned one, because topology spread depends on labels. Undefined: the
- * limits of the NodePool allow no such node any more.
+ * NodePool is not in this batch, its limits are used up, or no node can have these labels.
  */
 function nodeLike(
   { templates, claims, context }: Pass,
@@ -152,8 +156,8 @@ export function setAsPlanned(
 }
 
 /**
- * Whether the node's cheapest instance type is burstable. Such a type is cheap because of CPU credits, and the plan
- * must not count on them.
+ * Whether the node's cheapest instance type is burstable. Such a type is cheap because it runs above its baseline cpu
+ * only while it has CPU credits. A plan must not count on credits.
  */
 export function isBurstable({ instanceTypes: [cheapest] }: PlannedClaim): boolean {
   return cheapest?.baseline !== undefined;

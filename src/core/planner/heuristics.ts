@@ -1,7 +1,8 @@
 /**
  * The parts of the planner by name: plan sources, improvements and the steps of the packing. `npm run bench --
  * heuristics` plans without each part in turn, except `greedy`, and prints how much the part saves. Nothing else leaves
- * a part out. `hostGroupsFirst` is none of the three: it plans the whole batch again in another order.
+ * a part out. `hostGroupsFirst` is none of the three: it plans the whole batch again, with pods that need each other
+ * first.
  */
 
 /** The plan sources in the order in which they run, each with a description. */

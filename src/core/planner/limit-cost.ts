@@ -18,8 +18,10 @@ export interface FreePlan {
 }
 
 /**
- * The cheaper plan that the limits of NodePools prevent. Undefined: without limits the plan is not cheaper, or places a
- * different number of pods. `plan`: the function that planned the batch.
+ * The cheaper plan that the limits of NodePools prevent. `plan`: the function that planned the batch. Undefined in
+ * these cases:
+ * - `result` has no new nodes, or the limits have room for one more node of every instance type.
+ * - Without limits the plan is not cheaper, or leaves a different number of pods without a place.
  */
 export function* planWithoutLimits(
   batch: Batch,
@@ -46,7 +48,10 @@ export function limitCost(
   return microUsdPerHour > 0 ? { poolIds, microUsdPerHour } : undefined;
 }
 
-/** Whether the limits leave too little for one more node of some instance type, after all nodes of the plan. */
+/**
+ * Whether the limits leave too little for one more node of some instance type, after all nodes of the plan. Each node
+ * counts as its cheapest type.
+ */
 function keepsTypesOut(template: Template, { newClaims }: SchedulingResult): boolean {
   const own = newClaims.filter(({ pool }) => pool.id === template.pool.id);
   const used = own.map(({ instanceTypes: [cheapest] }) => ({ ...cheapest?.capacity, nodes: 1 }));

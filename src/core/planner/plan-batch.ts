@@ -1,7 +1,8 @@
 /**
  * The planner. Each plan source makes a plan of the batch, the acceptance rule keeps the best one, and improvements
  * change it. The greedy rules are the first source. So the result never costs more than the greedy plan, unless more
- * pods get a place. All sources place pods by the same checks. How to read the result: docs/guide/planner.md.
+ * pods get a place. Every source places pods by the same scheduling rules. How to read the result:
+ * docs/guide/planner.md.
  */
 import { atOnce, type Steps } from "../../base/steps.ts";
 import { withinQuotas } from "../provisioning/nodes/within-quotas.ts";
@@ -60,7 +61,8 @@ interface BestPlan {
 
 /**
  * The best plan, and how much limits add to its price. Limits may leave only expensive nodes for the greedy rules. So
- * if limits add to the price, other plans within the limits are accepted for a smaller saving.
+ * if limits add to the price, a small batch is planned again, and a plan then needs to save only
+ * `--planner-min-saving`.
  */
 function* planWithinLimits(
   batch: Batch,
@@ -77,22 +79,30 @@ function* planWithinLimits(
 }
 
 /**
- * The best plan of the batch. If pods that must share a host have no place, plans again with these pods first. That
- * plan is kept if it places more pods.
+ * The best plan of the batch. If a pod with a pod affinity has no place, plans again with the pods of that affinity
+ * first. The second plan is kept if it gives a place to more pods.
  */
-function* bestPlan(batch: Batch, options: PlannerOptions, anySaving = false): Steps<BestPlan> {
-  const best = yield* selectPlan(batch, options, anySaving);
+function* bestPlan(
+  batch: Batch,
+  options: PlannerOptions,
+  acceptsMinSaving = false,
+): Steps<BestPlan> {
+  const best = yield* selectPlan(batch, options, acceptsMinSaving);
   if (options.policy === "greedy" || !uses(options, "hostGroupsFirst")) return best;
   const ahead = yield* withHostGroupsFirst(batch, best.plan);
   if (ahead === undefined) return best;
-  const other = yield* selectPlan(ahead, options, anySaving);
+  const other = yield* selectPlan(ahead, options, acceptsMinSaving);
   if (!placesMore(other.plan, best.plan)) return best;
   return { plan: other.plan, record: { ...other.record, hostGroupsFirst: true } };
 }
 
 /** Runs each plan source that applies, then each improvement that applies. */
-function* selectPlan(batch: Batch, options: PlannerOptions, anySaving: boolean): Steps<BestPlan> {
-  const run = new PlanSelection(batch, options, anySaving);
+function* selectPlan(
+  batch: Batch,
+  options: PlannerOptions,
+  acceptsMinSaving: boolean,
+): Steps<BestPlan> {
+  const run = new PlanSelection(batch, options, acceptsMinSaving);
   const isGreedy = options.policy === "greedy";
   for (const source of isGreedy ? [greedy] : PLAN_SOURCES)
     if (!run.isSettled && run.uses(source.name) && source.applies(run)) yield* source.plan(run);
@@ -103,8 +113,8 @@ function* selectPlan(batch: Batch, options: PlannerOptions, anySaving: boolean):
 }
 
 /**
- * Marks the nodes that should fill last, because pods of other nodes could take their room. Large batches are not
- * marked, because that takes too long.
+ * Marks the nodes that kube-scheduler should fill last, because pods of other nodes could take their room. Large
+ * batches are not marked, because that takes too long.
  */
 function* withFillingOrder(
   batch: Batch,

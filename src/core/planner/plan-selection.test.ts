@@ -26,8 +26,13 @@ function plan(priceMicroUsd: number, left = 0): SchedulingResult {
   return { newClaims, existing: [], unschedulable, excludedByLimits: [] } as never;
 }
 
-function selection({ pods = 100, options = OPTIONS, anySaving = false, reserved = false } = {}) {
-  const one = new PlanSelection(batch(pods, reserved), options, anySaving);
+function selection({
+  pods = 100,
+  options = OPTIONS,
+  acceptsMinSaving = false,
+  reserved = false,
+} = {}) {
+  const one = new PlanSelection(batch(pods, reserved), options, acceptsMinSaving);
   const offer = (
     price: number,
     source: "greedy" | "packing" = "packing",
@@ -60,7 +65,7 @@ describe("a selection of plans", () => {
     expect(small.one.source).toBe("greedy");
     small.offer(75);
     expect(small.one.source).toBe("packing");
-    const any = selection({ pods: 99, anySaving: true });
+    const any = selection({ pods: 99, acceptsMinSaving: true });
     any.offer(100, "greedy");
     any.offer(90);
     expect(any.one.source).toBe("packing");

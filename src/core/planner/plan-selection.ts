@@ -18,18 +18,21 @@ import type { Race } from "./sources/race.ts";
 export class PlanSelection {
   readonly batch: Batch;
   readonly options: PlannerOptions;
-  /** Whether the batch is large enough, and simple enough, to be packed by price. */
+  /** Whether the batch may be packed by price: it is large enough, and no NodePool can launch reserved instances. */
   readonly mayPack: boolean;
   /**
    * Whether plans must save `SAVING_OF_A_MISTAKE` where their rule says `--planner-min-saving`. True for batches that
-   * are not packed, unless the caller wants any saving.
+   * are not packed, unless the constructor got `acceptsMinSaving`.
    */
   readonly #onlyMistakes: boolean;
-  /** The race between the greedy source and the packing source. Absent: there is no race now. */
+  /**
+   * The race between the greedy source and the packing source: the greedy source stops once a packing is expected to be
+   * cheaper. Undefined: there is no race in this batch.
+   */
   race?: Race | undefined;
   /**
-   * Whether the search is over because no plan can save enough over the best one. If so, no further source or
-   * improvement is run.
+   * Whether the search is over, because no plan can save `--planner-min-saving` compared with the best one. If so, no
+   * further source or improvement is run.
    */
   isSettled = false;
   #best: SchedulingResult | undefined;
@@ -38,12 +41,15 @@ export class PlanSelection {
   #improvements: readonly ImprovementName[] = [];
   readonly #considered: Considered[] = [];
 
-  /** `anySaving`: also in a batch that is not packed, plans need to save `--planner-min-saving` only. */
-  constructor(batch: Batch, options: PlannerOptions, anySaving = false) {
+  /**
+   * `acceptsMinSaving`: a plan needs to save `--planner-min-saving` only, even in a batch that is too small to be
+   * packed.
+   */
+  constructor(batch: Batch, options: PlannerOptions, acceptsMinSaving = false) {
     this.batch = batch;
     this.options = options;
     this.mayPack = mayPack(batch, options);
-    this.#onlyMistakes = !this.mayPack && !anySaving;
+    this.#onlyMistakes = !this.mayPack && !acceptsMinSaving;
   }
 
   /** Whether the planner uses this source or heuristic. Only the benchmark of heuristics leaves one out. */
@@ -97,8 +103,8 @@ export class PlanSelection {
   }
 
   /**
-   * Offers the plan of a source. The plan must beat `known` under the source's rule, and must be cheaper than the best
-   * plan.
+   * Offers the plan of a source. It becomes the best plan if it beats `known` under the rule. If `known` is not the
+   * best plan, it must also beat the best plan, by any saving.
    */
   *offer(
     source: SourceName,
@@ -150,8 +156,8 @@ export class PlanSelection {
   }
 
   /**
-   * The first failed condition. In a small batch, `--planner-min-saving` is replaced by the saving that proves a
-   * mistake of the greedy plan.
+   * The first condition that the plan fails. In a batch that is not packed, it must save `SAVING_OF_A_MISTAKE` where
+   * its rule says `--planner-min-saving`.
    */
   #failureAgainst(
     known: SchedulingResult,
@@ -180,7 +186,7 @@ export class PlanSelection {
 function mayPack(batch: Batch, { policy, minPods }: PlannerOptions): boolean {
   const { queued, classes } = batch;
   if (policy === "greedy") return false;
-  // Each instance of a reservation can be used by one node only. A packing does not count them; the greedy rules do.
+  // An instance of a reservation serves one node only. A packing does not count such instances; the greedy rules do.
   if (hasReservations(batch)) return false;
   if (queued.length >= minPods) return true;
   return countDivided(queued, classes) >= Math.max(1, minPods * MIN_SPREAD_SHARE);

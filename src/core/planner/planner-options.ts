@@ -12,15 +12,18 @@ export interface PlannerOptions extends WithoutHeuristics {
    * enough.
    */
   readonly minPods: number;
-  /** Share of the greedy plan's price that a packing must save to replace it. */
+  /**
+   * Share of a plan's price that another plan must save to replace it (0.02 = 2 %). Sources and improvements with the
+   * rule `setting` use it.
+   */
   readonly minSaving: number;
-  /** Steps of search for a batch of any size, some nanoseconds each. */
+  /** The least work that a search may do for a batch, in steps of some nanoseconds each. */
   readonly baseWork: number;
-  /** Steps of search for each pod. The planner uses pods × this number or `baseWork`, whichever is larger. */
+  /** Steps of search for each packed pod. The planner uses pods × this number or `baseWork`, whichever is larger. */
   readonly workPerPod: number;
   /**
-   * How many orders of rows are tried by greedy filling with dual prices. These steps are not charged to the budget.
-   * Absent: one.
+   * A packing is also filled greedily by the dual prices of its linear program: this is the number of orders in which
+   * pods are taken. This work is not charged to the budget. Absent: one.
    */
   readonly dualPriceOrders?: number;
   /**
@@ -29,15 +32,15 @@ export interface PlannerOptions extends WithoutHeuristics {
    */
   readonly domainSearchWork?: number;
   /**
-   * The zone in which a spread pod runs now. The pod keeps this zone if the spread stays even. Absent: no pod runs yet.
+   * Finds the domain (such as the zone) in which a pod with topology spread runs now. The pod keeps it if the spread
+   * stays even. Absent: no pod runs yet.
    */
   readonly domainNow?: DomainNow;
 }
 
 /**
- * The default options. They were chosen by `bench -- cost` and `bench -- speed` together. Twenty times the work saves
- * 2.0 % in the benchmark case T-openb. 20,000 micro-dollars an hour are about the disk and the address of a node on
- * AWS.
+ * The default options, chosen by `bench -- cost` and `bench -- speed` together. Twenty times the work saves 2.0 % in
+ * the benchmark case T-openb. 20,000 micro-dollars an hour are about the disk and the address of a node on AWS.
  */
 export const DEFAULT_PLANNER: PlannerOptions = {
   policy: "cost",
@@ -51,7 +54,7 @@ export const DEFAULT_PLANNER: PlannerOptions = {
 /** Makes the planner's options from the values of the `--planner-*` flags. */
 export function plannerOptions(settings: {
   readonly policy: string;
-  /** The factor by which the default work is multiplied. */
+  /** The factor by which `baseWork` and `workPerPod` are multiplied. */
   readonly effort: number;
   readonly nodeUsdPerHour: number;
   readonly minSavingPercent: number;

@@ -1,7 +1,7 @@
 /**
- * Plans pods of CapacityBuffers together with stored pods (pods that exist in the API server), so that they share
- * nodes. The buffers must not take room from a stored pod. So pods are planned again if a stored pod has no place or
- * requires other pods near it.
+ * Plans the placeholder pods of CapacityBuffers together with stored pods (pods that exist in the API server), so that
+ * they share nodes. The placeholders must not take room from a stored pod. So pods are planned again if a stored pod
+ * has no place, or requires other pods near it.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -13,8 +13,8 @@ import { requiredOf } from "../scheduling/pod-requirements.ts";
 /**
  * Plans all pods, then corrects two cases:
  * - A stored pod has no place, but gets one without the buffers. Then the buffers wait for a later pass.
- * - A stored pod with an affinity is planned beside a buffer's pod, which does not exist for kube-scheduler. Then the
- *   stored pod is unschedulable.
+ * - A stored pod with a required pod affinity has a place only beside a buffer's pod. kube-scheduler sees no such pod,
+ *   so the stored pod is reported as unschedulable.
  */
 export function* realPodsFirst<T extends SchedulingResult>(
   pods: readonly Pod[],
@@ -40,7 +40,7 @@ export function* realPodsFirst<T extends SchedulingResult>(
   return { ...rest, unschedulable: [...rest.unschedulable, ...misled] };
 }
 
-/** Stored pods that have no place in this plan. */
+/** Stored pods that were planned and have no place. Pods that were refused before planning (`ignored`) do not count. */
 function waitingIn({ unschedulable }: SchedulingResult): readonly UnschedulablePod[] {
   return unschedulable.filter(({ pod, ignored }) => ignored !== true && !isBufferPod(pod));
 }

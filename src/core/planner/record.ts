@@ -25,7 +25,7 @@ export interface PlannerRecord {
   /** The source of the plan that was chosen. */
   readonly source: SourceName;
   readonly improvements: readonly ImprovementName[];
-  /** Whether pods that must share a host were placed before all others. */
+  /** Whether pods that need each other on one host or in one zone (pod affinity) were placed before all others. */
   readonly hostGroupsFirst?: true;
   /** Every plan that was offered, in order. */
   readonly considered: readonly Considered[];

@@ -2,16 +2,21 @@
  * Every number that tunes the planner, with its unit, its meaning and its reason. Work is counted in steps, never in
  * time, so that the same batch gets the same plan. `npm run bench -- heuristics` shows what each part of the planner
  * saves. Names such as U-mix are cases of the benchmark. Measurements are in bench/history/2026-11-cost.md unless
- * another page is named.
+ * another page is named. > In a packing, an item is a pod and a bin is a node. A row is all pods with equal requests
+ * and requirements. A pattern is the content of one bin. A host rule limits its pods on one host: an anti-affinity or a
+ * spread over hosts.
  */
 
 // Plans of the whole batch
 
-/** Number of pods. A larger batch is planned once: more plans would differ little and take long (`bench -- speed`). */
+/**
+ * Number of pods. A larger batch gets one greedy plan and one packing only: more plans would differ little and take
+ * long (`bench -- speed`).
+ */
 export const LARGEST_REPLANNED_BATCH = 500;
 
 /**
- * Share of the price. A small batch is not packed, so a plan by price must save this much over the greedy plan. A
+ * Share of the price. In a batch too small to be packed, another plan must save this much over the greedy plan. A
  * difference this large means that the greedy plan made a mistake. Example: one large expensive node because of one
  * pod's preference.
  */
@@ -23,7 +28,8 @@ export const SAVING_OF_A_MISTAKE = 0.25;
 export const MIN_SPREAD_SHARE = 0.2;
 
 /**
- * Multiple of the lower bound on the cost. A packing is expected to cost at most this (`bench -- cost`: 1.00 to 1.08).
+ * Multiple of the lower bound on the cost of all new nodes. A packing is expected to cost at most this (`bench --
+ * cost`: 1.00 to 1.08).
  */
 export const EXPECTED_PACKING_COST = 1.1;
 
@@ -50,22 +56,28 @@ export const WORK_PER_STEP = 200_000;
 // From pods to a packing problem
 
 /**
- * The most sets of node requirements in one packing. The sets with the most pods are packed; pods of other sets go
- * through the greedy rules. Each set adds bins. Not measured.
+ * The most sets of node requirements in one packing. Each set adds kinds of bins. The sets with the most pods are
+ * packed; the greedy rules place the pods of other sets. Not measured.
  */
 export const MOST_REQUIREMENT_SETS = 48;
 
-/** The most host rules that become dimensions of the packing. Each one makes filling a bin slower. Not measured. */
+/**
+ * The most host rules that a packing counts in each bin like a resource (a dimension). Each one makes filling a bin
+ * slower. Not measured.
+ */
 export const MOST_HOST_DIMENSIONS = 2;
 
-/** Share of the batch: a host rule becomes a dimension if its pods need at least this many hosts. Not measured. */
+/**
+ * Hosts for each pod of the batch. A host rule becomes a dimension only if its pods need that many hosts: 20 hosts in a
+ * batch of 1,000 pods. Not measured.
+ */
 export const HOST_DIMENSION_SHARE = 0.02;
 
 // Ways of packing
 
 /**
- * How many kinds of bins a packing starts with, for each set of requirements. Better kinds are added later. 24 kinds
- * save 0.7 % and take 1.5 times as long.
+ * How many kinds of bins (instance types) a packing starts with, for each set of requirements. Better kinds are added
+ * later. 24 kinds save 0.7 % and take 1.5 times as long.
  */
 export const MOST_BINS = 16;
 
@@ -75,34 +87,36 @@ export const MOST_BINS = 16;
 export const ABOUT_EQUAL = 0.005;
 
 /**
- * Multiple of the lower bound. If an even packing costs no more than this, the search ends: it could save at most 1 %.
+ * Multiple of the lower bound. If a packing by even patterns costs no more than this, the search ends: it could save at
+ * most 1 %.
  */
 export const GOOD_ENOUGH = 1.01;
 
 /**
- * Share of the pods that are under host dimensions. From this share on, even patterns are skipped. In U-mix they find
- * nothing, and take a tenth of the time for a plan of 1,000 pods.
+ * Share of the pods that are under a host rule which is a dimension. From this share on, even patterns are skipped. In
+ * U-mix they find nothing, and take a tenth of the time for a plan of 1,000 pods.
  */
 export const MANY_HOST_RULES = 0.1;
 
 /**
- * Number of pods, for batches with many host rules. Larger ones use column generation instead of reweighted greedy: for
- * 7,000 pods and more it saves 0.1 to 1.6 %.
+ * Number of pods, for batches with many host rules. Larger batches use column generation instead of reweighted greedy:
+ * for 7,000 pods and more it saves 0.1 to 1.6 %.
  */
 export const MOST_REWEIGHTED = 6_000;
 
 /**
- * Number of pods, for batches with many host rules. Up to this size, column generation comes before reweighted greedy.
- * Not measured.
+ * Number of pods, for batches with many host rules. Up to this size, a batch uses both column generation and reweighted
+ * greedy. Not measured.
  */
 export const FEW_PODS = 500;
 
-/** Steps of reweighted greedy for a batch of at most `FEW_PODS` pods: ten milliseconds at most. */
+/** Steps that reweighted greedy may take for a batch of at most `FEW_PODS` pods: ten milliseconds at most. */
 export const WORK_FOR_FEW_PODS = 2_000_000;
 
 /**
- * Steps that the first filling may take even if the budget is smaller: for each pod (6 µs), and the most in all.
- * Without them no packing was found for 10,000 pods of 500 Deployments that are spread over zones.
+ * Steps that even patterns, and the first greedy filling, may take if the budget is smaller: so many for each pod (6
+ * µs), and the most in all. Without them no packing was found for 10,000 pods of 500 Deployments that are spread over
+ * zones.
  */
 export const LENT_WORK_PER_POD = 1_000;
 export const MOST_LENT_WORK = 10_000_000;
@@ -110,13 +124,13 @@ export const MOST_LENT_WORK = 10_000_000;
 // Even patterns
 
 /**
- * At most this part of the bins that all items would need gets the same pattern; then shares are computed again. 8: an
- * eighth. Not measured.
+ * Even patterns fill some of the bins that all items would need with one pattern, then compute shares again. 8: at most
+ * an eighth of these bins. Not measured.
  */
 export const PARTS_OF_EVEN_BINS = 8;
 
 /**
- * Share of the items. Resources are priced again when fewer items are left than this share of the items at the last
+ * Share of the items. Resources are priced again when fewer items are left than this share of those left at the last
  * pricing. Not measured.
  */
 export const PRICED_AGAIN_AT = 0.95;
@@ -130,14 +144,14 @@ export const EVEN_WORK_PER_ROW = 3;
 // Columns
 
 /**
- * Nodes of the search tree for one bin, at most. The number is not measured. Without any search (`branchAndBound`),
+ * The most nodes of the search tree for one bin. The number is not measured. Without any search (`branchAndBound`),
  * A-basic costs 1.6 % more.
  */
 export const BRANCH_AND_BOUND_STEPS = 1_000;
 
 /**
- * If `ROUNDS_WITHOUT_GAIN` rounds together save less than the share `LEAST_GAIN_OF_ROUNDS` of the price, column
- * generation tries other kinds of bins. If none helps, it ends. Not measured.
+ * Column generation checks its gain every `ROUNDS_WITHOUT_GAIN` rounds. If the price fell by less than the share
+ * `LEAST_GAIN_OF_ROUNDS`, it tries other kinds of bins. If none helps, it ends. Not measured.
  */
 export const ROUNDS_WITHOUT_GAIN = 5;
 export const LEAST_GAIN_OF_ROUNDS = 0.00005;
@@ -146,15 +160,15 @@ export const LEAST_GAIN_OF_ROUNDS = 0.00005;
 export const PATTERNS_PER_ROUND = 40;
 
 /**
- * If no bin in use has a pattern that lowers the cost, all other kinds of bins are tried. The best `BINS_JOINING` of
+ * If no kind of bin in use has a pattern that lowers the cost, all other kinds are tried. The best `BINS_JOINING` of
  * them are added, at most `MOST_JOINS` times. Not measured.
  */
 export const BINS_JOINING = 8;
 export const MOST_JOINS = 4;
 
 /**
- * Share of what a row's resources cost: the lowest value of an item for greedy filling by dual prices. Items with a
- * dual price of zero or less would be packed last, into bins of their own.
+ * The lowest value of an item for greedy filling by dual prices, as a share of what its resources cost. Otherwise items
+ * with a dual price of zero or less would never be packed.
  */
 export const LEAST_DUAL_SHARE = 0.01;
 
@@ -167,24 +181,24 @@ export const LEAST_DUAL_SHARE = 0.01;
 export const REWEIGHTED_ROUNDS = 16;
 
 /**
- * Every third round fills by shape (cpu over memory, then memory over cpu). With rounds by value alone, solutions
- * repeat. Not measured.
+ * Every third round fills by shape: rows with most cpu for their memory first, then the opposite order. With rounds by
+ * value alone, solutions repeat. Not measured.
  */
 export const ROUNDS_PER_SHAPE = 3;
 
 // Merging bins
 
 /**
- * How many bins are tried for a merge, the cheapest first. The number is not measured. Without any merge, U-mix-5k
- * costs 0.6 % more.
+ * How many bins are tried for a merge with another bin, the cheapest first. The number is not measured. Without any
+ * merge, U-mix-5k costs 0.6 % more.
  */
 export const MOST_MERGES_TRIED = 16;
 
 // Placing pods as the packing says
 
 /**
- * How many classes of a row a node may refuse before the class with the fewest rules is tried. 12 save 0.1 to 0.2 %
- * compared with 6.
+ * A row has classes: pods with the same rules between pods. This many classes may be refused by a node before the class
+ * with the fewest rules is tried. 12 save 0.1 to 0.2 % compared with 6.
  */
 export const MOST_REFUSALS = 12;
 

@@ -1,7 +1,7 @@
 /**
  * Stranded pods. kube-scheduler does not know the plan: the first pending pod gets the first node that is ready. A pod
  * that may run on many nodes may take the room of a pod that may run on few. Then one more node is launched for the
- * second pod, and later an empty node is removed.
+ * second pod, and the room that was planned for the first pod stays empty.
  */
 
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -62,7 +62,7 @@ function priceOfNodes(claims: ReadonlySet<PlannedClaim>): number {
 
 /**
  * The new nodes whose pods may be stranded: pods that are planned for other nodes may take their room, and the stranded
- * pods may not run on those other nodes. Rules between pods are not checked.
+ * pods may not run on those other nodes. Topology rules are not checked.
  */
 export function* strandingNodes(
   { base, queued }: Batch,
@@ -76,7 +76,7 @@ export function* strandingNodes(
     for (const podClass of own) counts.set(podClass, (counts.get(podClass) ?? 0) + 1);
     addNode(groups, base, claim, new Set(own));
   }
-  /** For each group of nodes, the classes whose pods may run there. */
+  /** For each group of nodes, the pod classes (pods that are equal for planning) that may run there. */
   const guests = new Map<AlikeNodes, Set<PodClass>>();
   for (const group of groups.values()) {
     const classes = new Set<PodClass>();
@@ -107,7 +107,10 @@ function haveOneOf<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
   return false;
 }
 
-/** Adds the planned node to its group. Does nothing if the NodePool or the instance type no longer exists. */
+/**
+ * Adds the planned node to the group of nodes like it. Does nothing if its NodePool or its instance type is not in this
+ * batch.
+ */
 function addNode(
   groups: Map<string, AlikeNodes>,
   { templates, context: { space } }: Base,

@@ -20,8 +20,8 @@ export const dropNode: Improvement = {
   improve: function* (selection) {
     const { batch, options, best: before } = selection;
     const { nodeMicroUsdPerHour } = options;
-    // A batch that is too small to be packed is only corrected if its plan was a mistake, so each dropped node must
-    // save that much. In a larger batch, each dropped node may save any amount.
+    // In a batch too small to be packed, each dropped node must save so much that keeping it is a mistake. In a larger
+    // batch, each dropped node may save any amount.
     const stepSaving = selection.mayPack ? 0 : minSavingOf({ saves: "mistake" }, options);
     let best = before;
     const tried = new Set<PlannedClaim["pods"][number]>();

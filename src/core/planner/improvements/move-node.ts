@@ -1,6 +1,6 @@
 /**
- * Moves one node of the plan, with its pods, to another zone or capacity type. The first pod on a node decides its zone
- * and capacity type. Pods that join later may need an instance type that is cheaper elsewhere.
+ * Moves one node of the plan, with its pods, to another zone or capacity type. The greedy rules fix the zone of a node
+ * for its first pod that needs one. Pods that join later may need an instance type that is cheaper elsewhere.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -97,7 +97,10 @@ function movesOfOne(
   });
 }
 
-/** The requirements of a pod of this class, without the preferences that this node cannot meet. */
+/**
+ * The requirements of a pod of this class, without the preferences that this node cannot meet. If the node refuses the
+ * pod in every way: the requirements of the node.
+ */
 function wantedBy(
   { context: { space }, classes }: Batch["base"],
   podClass: PodClass,

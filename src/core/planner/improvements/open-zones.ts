@@ -1,6 +1,6 @@
 /**
- * Lets nodes be launched in every zone again. A plan source may leave out a zone only because the plan is cheaper then.
- * But a zone may run out of instances, so a node should allow all zones that its pods allow.
+ * Lets nodes be launched in every zone again. The source `cheapestNodeWithoutZone` leaves out a zone only because the
+ * plan is cheaper then. But a zone may run out of instances, so a node should allow all zones that its pods allow.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Steps } from "../../../base/steps.ts";
@@ -25,8 +25,8 @@ export const openZones: Improvement = {
 };
 
 /**
- * The same plan, with all zones allowed on nodes whose pods have no rules about domains. Undefined: it would cost more,
- * use more or fewer nodes, or meet fewer preferences.
+ * The same plan, with all zones allowed on nodes whose pods have no zone rules (spread, affinity, anti-affinity).
+ * Undefined: it would cost more, use more or fewer nodes, or meet fewer preferences.
  */
 function* inAllZones(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult | undefined> {
   const zoneless = new Set(batch.queued.filter(acceptsAnyZone).map(({ pod }) => pod));

@@ -1,7 +1,8 @@
 /**
- * Fills one bin again and again. Searches fill thousands of bins and discard most of them. So the last content is kept
- * as plain numbers, and only {@link BinFiller.content} makes lists of them. Amounts are divided by the greatest common
- * divisor of all rows, because V8 stores small integers without boxing them.
+ * Fills one bin (a node) again and again. Searches fill thousands of bins and discard most of them. So the last content
+ * is kept as plain numbers, and only {@link BinFiller.content} makes lists of them. A row is a set of equal items
+ * (pods); a dimension is a resource. Amounts are divided by the greatest common divisor of all rows, so that most of
+ * them fit into 32-bit integers.
  */
 import { within } from "../../../base/within.ts";
 import type { Bin, Packing, Pattern } from "./packing.ts";
@@ -15,15 +16,18 @@ export class BinFiller {
   /** The amounts of all rows, one row after the other. */
   readonly #amounts: Numbers;
   readonly #perBin: Int32Array;
-  /** For each dimension, the smallest amount of any row. A bin that has less left takes no further item. */
+  /**
+   * For each dimension, the smallest amount that one item of any row takes. A bin that has less left takes no further
+   * item.
+   */
   readonly #least: Numbers;
-  /** The amount of each dimension in an empty bin, by kind of bin. */
+  /** For each kind of bin (instance type): the amount of each dimension in an empty bin. */
   readonly #rooms = new Map<Bin, Numbers>();
   readonly #numbers: (from: readonly number[]) => Numbers;
   readonly #free: Numbers;
   readonly #rows: number[] = [];
   readonly #times: number[] = [];
-  /** Number of rows that the content of the last fill has. */
+  /** Number of rows in the content of the last fill: the valid length of `#rows` and `#times`. */
   #size = 0;
 
   /** The one filler of this packing. The next fill replaces the content, so read it before that. */
@@ -54,8 +58,8 @@ export class BinFiller {
   }
 
   /**
-   * Fills an empty bin: for each row in the given order, as many items as fit. `counts`: the items of each row that are
-   * left to pack. Returns the value of the content.
+   * Fills an empty bin: for each row in the given order, as many items as fit. `counts`: for each row, the items that
+   * are left to pack. `values`: for each row, the value of one item. Returns the value of the content.
    */
   fill(
     bin: Bin,

@@ -1,7 +1,8 @@
 /**
  * The pricing problem of column generation, solved by branch and bound: the content of one bin with the greatest value.
- * Rows are tried in the order of value over resource cost, most items of each row first. A branch is skipped if its
- * upper bound does not exceed the best value so far. If the search stops early, its upper bound is still proven.
+ * Rows (sets of equal items) are tried in the order of value over resource cost, most items of each row first. A branch
+ * is skipped if its upper bound does not exceed the best value so far. If the search stops early, its upper bound is
+ * still proven.
  */
 import { type Bin, dot, mostInBin, type Packing, type Row } from "./packing.ts";
 
@@ -10,12 +11,12 @@ export class BranchAndBound {
   /** The value of the best content so far. */
   value = 0;
   readonly #packing: Packing;
-  /** The rows that may be in the bin, by value over resource cost. */
+  /** The rows that the bin may hold, in the order in which they are tried. */
   readonly #rows: readonly number[];
   readonly #values: Float64Array;
   readonly #counts: ArrayLike<number>;
   readonly #resourcePrices: Float64Array;
-  /** For each row: value over resource cost. */
+  /** For each row: the value of one item, divided by what its resources cost at `#resourcePrices`. */
   readonly #density: Float64Array;
   readonly #free: Float64Array;
   readonly #times: Int32Array;

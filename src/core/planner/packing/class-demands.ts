@@ -1,4 +1,7 @@
-/** Groups pods by class, and finds the NodePool that each class is packed for. */
+/**
+ * Groups pods by class (pods that are equal for planning), and finds the NodePool that each class is packed for. A
+ * packing decides for all pods at once which of them share a node.
+ */
 import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import { admittedSet } from "../../provisioning/feasibility/admission.ts";
@@ -17,7 +20,10 @@ export interface ClassPods {
   readonly variant: Variant;
   /** The pods that are not placed yet. A pod is removed when it is placed. */
   readonly items: QueuedPod[];
-  /** How much the rules between pods restrict where these pods may go: a weighted number of rules. */
+  /**
+   * How much the rules between pods restrict where these pods may go: a weighted number of rules. Higher means harder
+   * to place.
+   */
   readonly hardness: number;
 }
 
@@ -32,7 +38,7 @@ export interface ClassDemand {
   readonly template: Template;
   /** The requirements of the NodePool and of the pods together. */
   readonly set: SetId;
-  /** The domain of these pods, if topology spread divides the class over domains. */
+  /** The domain that all of these pods go to. Absent: topology spread does not divide the class over domains. */
   readonly domain?: Domain;
   readonly pods: ClassPods;
 }
@@ -47,11 +53,14 @@ export class ClassDemands {
   readonly #pass: Pass;
   /** The demand of each class. Undefined: the class is not packed. */
   readonly #byClass = new Map<PodClass, ClassDemand | undefined>();
-  /** The NodePool and the requirement set for each variant. Classes of a variant share them. */
+  /**
+   * The NodePool and the requirement set for each variant (a class without some of its preferences). Undefined: no
+   * NodePool can launch a node for it.
+   */
   readonly #byVariant = new Map<Variant, NodePoolAndSet | undefined>();
   /**
-   * The lowest prices of the NodePools, for a choice by price. Undefined: all NodePools differ in rank, so price
-   * decides nothing.
+   * Lower bounds on prices, to choose among NodePools of equal rank (by weight). Undefined: all NodePools differ in
+   * rank, so price decides nothing.
    */
   readonly #floors: PoolPriceFloors | undefined;
 

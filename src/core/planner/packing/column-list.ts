@@ -1,10 +1,10 @@
 /**
- * Columns of the linear program, stored one after the other as plain numbers: every step of the simplex method compares
- * all of them with the dual prices.
+ * Columns of the linear program, one after the other as plain numbers. Every step of the simplex method compares all
+ * columns with the dual prices, and typed arrays make that fast.
  */
 import type { Pattern } from "./packing.ts";
 
-/** A pattern as a column of the linear program. */
+/** A pattern (the content of one bin) as a column of the linear program. */
 export interface PatternColumn {
   readonly pattern: Pattern;
   /** The price of one bin that is filled by the pattern. */
@@ -13,7 +13,7 @@ export interface PatternColumn {
 
 export class ColumnList {
   readonly #prices: Float64Array;
-  /** For each column, its start in `#rows`. One more number marks the end of the last column. */
+  /** For each column, its start in `#rows` and `#times`. One more number marks the end of the last column. */
   readonly #starts: Int32Array;
   readonly #rows: Int32Array;
   readonly #times: Float64Array;
@@ -33,8 +33,8 @@ export class ColumnList {
   }
 
   /**
-   * The column whose value at the dual prices exceeds its price most, as a share of the price (`gain`). `at` is -1 if
-   * no gain exceeds `margin`.
+   * The column whose value at the dual prices exceeds its price most, as a share of the price (`gain`). `dualPrices`:
+   * the value of one item of each row. `at` is -1 if no gain exceeds `margin`.
    */
   best(dualPrices: Float64Array, margin: number): { readonly at: number; readonly gain: number } {
     const prices = this.#prices;

@@ -1,8 +1,9 @@
 /**
- * Column generation (Gilmore and Gomory, 1961). A linear program finds the cheapest mix of patterns that packs every
- * item; the mix may use fractions of bins. It starts with few patterns. The dual price of a row says what one more item
- * would cost. A pattern whose content is worth more than its bin at these prices joins the program. The mix, rounded
- * down, is most of a packing; the items that are left are packed in the same way.
+ * Column generation (Gilmore and Gomory, 1961). A row is a set of equal items, a pattern is the content of one bin. A
+ * linear program finds the cheapest mix of patterns that packs every item; the mix may use fractions of bins. It starts
+ * with few patterns. The dual price of a row says what one more of its items would cost. A pattern whose content is
+ * worth more than its bin at these prices joins the program. The mix, rounded down, is most of a packing; the items
+ * that are left are packed in the same way.
  */
 import type { Steps } from "../../../base/steps.ts";
 import {
@@ -17,8 +18,8 @@ import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts
 import { type ColumnTask, PatternPricing } from "./pattern-pricing.ts";
 
 /**
- * The cheapest mix that is found within the work budget. Undefined: the items of some row fit no bin. `counts`: for
- * each row, the number of items to pack.
+ * The cheapest mix that is found within the work budget. `counts`: for each row, the number of items to pack. Kinds of
+ * bins that prove useful are added to `task.bins`. Undefined: the items of some row fit no bin.
  */
 export function* bestMix(
   task: ColumnTask,

@@ -1,6 +1,6 @@
 /**
- * Makes a packing problem of the pods of a batch. Pods with equal requests and equal node requirements are one row.
- * Each instance type is one kind of bin for each set of requirements that some row has. Pods with topology spread are
+ * Makes a packing problem of the pods of a batch. Pods with equal requests and equal node requirements are one row. For
+ * each set of requirements that some row has, each instance type is one kind of bin. Pods with topology spread are
  * first divided over their domains (domains.ts). Affinity between pods is ignored here and checked when pods are
  * placed.
  */
@@ -39,7 +39,7 @@ export interface PodRow extends Row {
 export interface PackingDemand extends Packing {
   readonly rows: readonly PodRow[];
   readonly bins: readonly NodeBin[];
-  /** Dual prices of resources for all rows. */
+  /** A price for one unit of each resource, and a lower bound on the cost of all bins (resource-prices.ts). */
   readonly resourcePrices: ResourcePrices;
   /** Pods that are not packed. The greedy rules place them. */
   readonly others: readonly QueuedPod[];
@@ -81,14 +81,14 @@ export function* packingDemandOf(
   return { rows, bins, dimensions, hostDimensions: hosts.length, resourcePrices: prices, others };
 }
 
-/** A host rule (spread or anti-affinity over hosts) that is a dimension of the packing. */
+/** A host rule (spread or anti-affinity over hosts) that the packing counts in each bin like a resource. */
 interface HostDimension {
   readonly group: object;
   /** The most pods of the rule on one host. */
   readonly perHost: number;
 }
 
-/** The host rules that need most hosts. */
+/** The host rules whose pods need most hosts, at most `MOST_HOST_DIMENSIONS`. */
 function hostDimensionsOf(demands: readonly ClassDemand[], batchPods: number): HostDimension[] {
   const found = new Map<object, { perHost: number; hosts: number }>();
   for (const { pods } of demands) {
@@ -168,7 +168,8 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
   const byVariant = new Map<Variant, RowDraft>();
   for (const demand of demands) {
     const { podClass, variant } = demand.pods;
-    // Classes of one variant have equal requirements, and these two have the same NodePool, so they share the row.
+    // Classes that share a variant object have equal requests and rules. If the NodePool and the requirements are equal
+    // too, they share the row.
     const alike = byVariant.get(variant);
     if (alike?.demand.template === demand.template && alike.demand.set === demand.set) {
       alike.classes.push(demand.pods);
@@ -180,8 +181,8 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
     const perHost = hosts.map(({ group }) =>
       variant.hostRules.some((rule) => rule.self && rule.group === group) ? 1 : 0,
     );
-    // If pods are divided over zones, each zone has few nodes, so every host rule matters. Otherwise more rows would
-    // only cost time.
+    // If pods are divided over zones, each zone has few nodes, so every host rule matters. Otherwise, rows for the
+    // other host rules would only cost time.
     const otherRules = isDivided ? otherHostRules(hosts, variant) : [];
     const groups = otherRules.map(({ group }) => group.index);
     const key = `${demand.template.index} ${demand.set} ${text} ${perHost.join()} ${groups.join()}`;
@@ -208,7 +209,7 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
   }));
 }
 
-/** The rules that limit pods on one host but are not a dimension of the packing. */
+/** The rules that limit this class's own pods on one host, and are not a dimension of the packing. */
 function otherHostRules(hosts: readonly HostDimension[], { hostRules }: Variant): readonly Rule[] {
   return hostRules.filter(
     ({ group, self }) => self && !group.inverse && !hosts.some((host) => host.group === group),

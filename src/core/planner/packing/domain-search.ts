@@ -1,8 +1,8 @@
 /**
- * Searches for a better division of pods with topology spread over domains. domains.ts divides pods before they are
- * packed. If they do not divide evenly, it is arbitrary which domain gets one pod more, but that pod may need a larger
- * node there. This search moves one pod to a domain with fewer pods, if packing both domains again costs less. It makes
- * the move that saves most, and repeats until no move saves enough or the budget is spent.
+ * Searches for a better division of pods with topology spread over domains (such as zones). domains.ts divides pods
+ * before they are packed. If they do not divide evenly, it is arbitrary which domain gets one pod more, but that pod
+ * may need a larger node there. This search moves one pod to a domain with fewer pods, if packing both domains again
+ * costs less. It makes the move that saves most, and repeats until no move saves enough or the budget is spent.
  */
 import { assert } from "../../../base/assert.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
@@ -19,13 +19,16 @@ import { type Packing, type PatternUse, packingPrice, type WorkBudget } from "./
 import { type PackingPart, partsOf } from "./parts.ts";
 import type { ResourcePrices } from "./resource-prices.ts";
 
-/** A demand with its packing. */
+/** A packing problem (pods as rows, instance types as kinds of bins) with its solution. */
 export interface PackedDemand {
   readonly demand: PackingDemand;
   readonly solution: readonly PatternUse[];
 }
 
-/** Returns the demand with its pods divided better, and its packing. Moves pods between the rows of the demand. */
+/**
+ * Divides the pods better, and returns the demand with its new packing. Moves pods between the `items` of the demand's
+ * classes.
+ */
 export function* withBetterDomains(
   { demand, solution }: PackedDemand,
   options: PlannerOptions,
@@ -109,7 +112,10 @@ function movesOf(divided: DividedClass): readonly Move[] {
   );
 }
 
-/** For each topology group, the number of pods in each domain, including the pods of this division. */
+/**
+ * For each topology group (one spread rule), the number of pods in each domain: running pods, and the pods of this
+ * division.
+ */
 class GroupCounts {
   readonly #counts = new Map<TopologyGroup, Map<string, number>>();
 
@@ -143,7 +149,7 @@ class GroupCounts {
   }
 }
 
-/** The packing of one independent part. */
+/** The packing of one independent part. Parts share no bins, for example pods of different zones. */
 interface PackedPart {
   readonly solution: readonly PatternUse[];
   readonly price: number;
@@ -165,7 +171,10 @@ interface KnownPart extends PackingPart {
   readonly afterMoves: Map<string, PackedPart | undefined>;
 }
 
-/** Packs the parts that a move changes, and caches each packing: most moves leave most parts as they are. */
+/**
+ * Packs the parts of the demand again after a move. It caches each packing, because most moves leave most parts as they
+ * are.
+ */
 class Packings {
   readonly #parts: readonly KnownPart[];
   /** The packings so far, by shape of the part and counts of its rows. */
@@ -209,7 +218,7 @@ class Packings {
     return { price, solution };
   }
 
-  /** Call this after a move is made: the remembered packings of the parts that it changed no longer hold. */
+  /** Call this after a move is made: cached packings of the parts that it changed are no longer valid. */
   noteMove({ from, to }: Move): void {
     for (const { has, afterMoves } of this.#parts)
       if (has.has(from.row) || has.has(to.row)) afterMoves.clear();
@@ -241,7 +250,10 @@ function textOf({ rows, bins }: Packing): string {
   ]);
 }
 
-/** Moves one pod. Prefers a pod that already runs in the new domain, then one that does not run in the old domain. */
+/**
+ * Moves one pod to the list of the new domain. Prefers a pod that already runs in the new domain, then one that does
+ * not run in the old domain.
+ */
 function movePod({ from, to }: Move, domainNow: DomainNow = () => undefined): void {
   const { items } = from.pods;
   const now = items.map(({ pod }) => domainNow(pod, from.domain.key));

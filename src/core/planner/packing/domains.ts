@@ -1,8 +1,8 @@
 /**
  * Divides pods with topology spread over their domains (mostly zones) before they are packed. A packing ignores
  * domains, so it would put pods together that the spread rule then refuses. Each domain gets as many pods as keep the
- * spread even. Running pods stay in their domain if the spread allows it: kube-scheduler moves a pod only to a zone
- * with fewer pods.
+ * spread even. Running pods stay in their domain if the spread allows it. If the plan moved them, kube-scheduler could
+ * refuse their successors in a zone that still has as many pods.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { assert } from "../../../base/assert.ts";
@@ -16,7 +16,8 @@ import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { ClassDemand } from "./class-demands.ts";
 
 /**
- * The value of the label `key` on the node where the pod runs. Undefined: the pod does not run, or its node is unknown.
+ * A function: the value of the label `key` on the node where the pod runs. It returns undefined if the pod does not
+ * run, or its node is unknown.
  */
 export type DomainNow = (pod: Pod, key: string) => string | undefined;
 
@@ -62,9 +63,9 @@ function nowhere(): undefined {
 /** The topology spread of a demand. */
 interface Spread {
   readonly key: string;
-  /** The groups whose rules the pods must keep. */
+  /** The spread rules of the pods. */
   readonly groups: readonly TopologyGroup[];
-  /** The groups that count these pods. */
+  /** The topology groups with this key that count these pods, also rules of other pods. */
   readonly counting: readonly TopologyGroup[];
   /** The names of the domains that the pods may go to, each with the requirements of a node there. */
   readonly domains: readonly { readonly domain: string; readonly set: SetId }[];
@@ -85,14 +86,14 @@ export function countDivided(queued: readonly QueuedPod[], classes: ReadonlySet<
 }
 
 /**
- * The groups that also count pods without this spread rule, because the selector matches them. The domain of such pods
- * is not known. So an even division of the other pods would not make the spread even.
+ * The topology groups whose selector also matches pods of the batch without that spread rule. The domain of such pods
+ * is not known. So an even division of the pods with the rule would not make the spread even.
  */
 function groupsWithOtherPods(classes: Iterable<PodClass>): ReadonlySet<TopologyGroup> {
   const found = new Set<TopologyGroup>();
   for (const { countedBy, variants } of classes) {
     const rules = variants[0]?.narrowingRules ?? NO_RULES;
-    // A loop by index is faster: there may be as many classes as pods, and V8 has not optimised this code yet.
+    // A loop by index is faster here: there may be as many classes as pods, and V8 has not optimised this code yet.
     for (let at = 0; at < countedBy.length; at++) {
       const group = countedBy[at] as TopologyGroup;
       if (!found.has(group) && !isAmong(rules, group)) found.add(group);
@@ -109,8 +110,8 @@ function isAmong(rules: readonly Rule[], group: TopologyGroup): boolean {
 const NO_RULES: readonly Rule[] = [];
 
 /**
- * The spread groups of the pods, if all of them use the same label. Empty: the pods cannot be divided, because they
- * have no spread rule, have other topology rules as well, or share a group with other pods.
+ * The topology groups of the pods' spread rules, if all of them use the same label. Empty: the pods cannot be divided,
+ * because they have no spread rule, have other topology rules as well, or share a group with other pods.
  */
 function spreadGroups(
   { narrowingRules }: Variant,
@@ -158,14 +159,17 @@ export function countingOf({ countedBy }: PodClass, key: string): readonly Topol
   return countedBy.filter((group) => group.key === key && !group.inverse);
 }
 
-/** For each group, the number of pods in each domain: running pods, and pods that the division has sent there. */
+/**
+ * For each group, the number of pods in each domain: running pods, and pods of the batch that the division has sent
+ * there.
+ */
 class DomainCounts {
   readonly #counts = new Map<TopologyGroup, Map<string, number>>();
   /** For each group: how many of its pods are not divided yet. */
   readonly #expected = new Map<TopologyGroup, number>();
   /**
-   * The cpu of all pods sent to each domain so far. It breaks ties. Without it, the first domain would get the odd pod
-   * of every group.
+   * The cpu of all pods sent to each domain so far. Among domains with equally many pods, the one with the least cpu
+   * gets the next pod. Otherwise the first domain would get the odd pod of every group.
    */
   readonly #cpu = new Map<string, number>();
 
@@ -185,7 +189,7 @@ class DomainCounts {
     return now;
   }
 
-  /** Sends a pod to the domain with the fewest pods, and returns that domain. */
+  /** Sends a pod to the domain with the fewest pods of its groups, and returns that domain. */
   sendToEmptiest(spread: Spread, cpu: number): string {
     const { domains, groups } = spread;
     let [best, least, lightest] = [undefined as string | undefined, 0, 0];
@@ -202,7 +206,8 @@ class DomainCounts {
   }
 
   /**
-   * Whether the domain has less than its even share of pods. If pods do not divide evenly, some domains get one more.
+   * Whether the domain `now` has less than its even share of the group's pods. If pods do not divide evenly, some
+   * domains get one more.
    */
   #hasRoom(group: TopologyGroup, { domains }: Spread, now: string): boolean {
     const counts = this.#of(group);

@@ -1,4 +1,7 @@
-/** Fills one bin again and again. Each time, every row gets its even share of the items that are left. */
+/**
+ * Fills one bin (a node) again and again. Each time, every row (a set of equal pods) gets its even share of the items
+ * that are left.
+ */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import { EVEN_WORK_PER_ROW, PARTS_OF_EVEN_BINS, WORK_PER_STEP } from "../settings.ts";
@@ -25,8 +28,8 @@ export class EvenFiller {
   /** For each row: the number of items that are left. The caller changes this array. */
   readonly #left: Float64Array;
   /**
-   * The order in which shares are rounded. A row gets what the row before lost by rounding, because neighbours have
-   * nearly the same ratio of cpu to memory.
+   * The rows by their ratio of cpu to memory, in which shares are rounded. What one row loses by rounding, the next row
+   * gets: neighbours have nearly the same ratio.
    */
   readonly #byShape: readonly number[];
   #byValue: readonly number[] = [];
@@ -36,7 +39,7 @@ export class EvenFiller {
   /** For each row: 1 if the bin that is being filled may hold it. */
   readonly #isAllowed: Uint8Array;
   readonly #allowed = new Map<readonly number[], ReadonlySet<number>>();
-  /** How many bins of the kind `bin` would hold all items that are allowed in them. */
+  /** How many bins of the kind `bin` would hold all items that it may hold, if items could be split. */
   #binsForAll = 1;
 
   constructor(packing: Packing, left: Float64Array) {
@@ -50,8 +53,8 @@ export class EvenFiller {
   }
 
   /**
-   * Gives each resource a price, from the items that are left. Then fills one bin of each kind in `among`. Returns for
-   * each kind: the value of the bin's content, divided by the price of the bin.
+   * Gives each resource a price, computed from the items that are left. Then fills one bin of each kind in `among`.
+   * Returns for each kind: the value of the bin's content, divided by the price of the bin.
    */
   *price(among: readonly number[]): Steps<Float64Array> {
     const { rows, bins } = this.#packing;
@@ -77,8 +80,8 @@ export class EvenFiller {
   }
 
   /**
-   * Fills a bin of this kind: first the even share of each row, then items by value while there is room. Returns value
-   * over price.
+   * Fills a bin of the kind `index`: first the even share of each row, then the most valuable items while there is
+   * room. Returns the value of the content over the price of the bin.
    */
   fill(index: number): number {
     const { rows, bins } = this.#packing;
@@ -105,7 +108,10 @@ export class EvenFiller {
     return value > 0 ? value / bin.price : 0;
   }
 
-  /** The last content, and the number of bins to fill in this way before shares are computed again. */
+  /**
+   * The content of the last filled bin, and the number of bins to fill in the same way before shares are computed
+   * again.
+   */
   content(): PatternUse {
     const rows = this.#byShape.filter((row) => (this.#times[row] as number) > 0);
     const times = rows.map((row) => this.#times[row] as number);

@@ -1,7 +1,7 @@
 /**
- * Even patterns: each bin gets the share of every row that it would get if all bins were of its kind. So cpu-heavy and
- * memory-heavy items are used up at the same time. Greedy filling may use up all items of one shape first; the other
- * shape alone then fills bins badly. Even patterns need no search.
+ * Even patterns: each bin gets the share of every row (a set of equal items) that it would get if all bins were of its
+ * kind. So cpu-heavy and memory-heavy items are used up at the same time. Greedy filling may use up all items of one
+ * shape first; the other shape alone then fills bins badly. Even patterns need no search.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { MOST_OVER_EVEN, PRICED_AGAIN_AT, WORK_PER_STEP } from "../settings.ts";
@@ -9,8 +9,9 @@ import { EvenFiller } from "./even-filler.ts";
 import type { Bin, Packing, PatternUse, WorkBudget } from "./packing.ts";
 
 /**
- * Packs all items into these kinds of bins. Undefined: an item fits no bin, the budget is spent, or the price is far
- * above the lower bound. In the last case, other ways of packing find cheaper solutions.
+ * Packs all items into the kinds of bins in `among`. `counts`: for each row, the number of items. Undefined: an item
+ * fits no bin, the budget is spent, or the price is far above the lower bound. In the last case, other ways of packing
+ * find cheaper solutions.
  */
 export function* packEvenly(
   packing: Packing,
@@ -30,7 +31,7 @@ export function* packEvenly(
     if (rest <= pricedAt * PRICED_AGAIN_AT) {
       pricedAt = rest;
       ratios = yield* filler.price(among);
-      // Later bins are rarely cheaper for their content than the first ones, so a bad start cannot be made up for.
+      // Later bins rarely hold more for their price than the first ones, so a bad start cannot be made up for.
       if (paid > (least - filler.leastCost) * MOST_OVER_EVEN) return undefined;
     }
     const found = bestFilling(filler, among, ratios);
@@ -54,9 +55,9 @@ export function* packEvenly(
 }
 
 /**
- * The kind of bin whose content is worth most for its price now. `ratios`: value over price of each kind when it was
- * filled last. A ratio seldom rises while items are used up. So only the kind with the highest known ratio is filled
- * again, until the highest ratio is up to date.
+ * The content of the kind of bin that is worth most for its price now. `ratios`: value over price of each kind when it
+ * was filled last. A ratio seldom rises while items are used up. So only the kind with the highest known ratio is
+ * filled again, until the highest ratio is up to date. Undefined: no bin holds any item that is left.
  */
 function bestFilling(
   filler: EvenFiller,

@@ -1,6 +1,7 @@
 /**
- * Greedy filling. Each kind of bin is filled in a fixed order of rows. The kind with the most value for its price is
- * used as often as enough items are left. Then all kinds are filled again with the remaining items.
+ * Greedy filling. Each kind of bin is filled in a fixed order of rows (sets of equal items). The kind with the most
+ * value for its price is used as often as enough items are left. Then all kinds are filled again with the remaining
+ * items.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -23,11 +24,11 @@ export interface GreedyTask {
 
 /**
  * `all`: every kind of bin whose last filling needs more items than are left. `ahead`: only those of them whose last
- * filling was better than the best filling so far, which takes a tenth of the work.
+ * filling was better than the best filling found in this step. That takes a tenth of the work.
  */
 export type Refilled = "all" | "ahead";
 
-/** Packs all items. Undefined: an item fits no bin, or the budget is spent. */
+/** Packs all items, and takes rows in this order. Undefined: an item fits no bin, or the budget is spent. */
 export function* packByGreed(
   task: GreedyTask,
   order: readonly number[],
@@ -41,13 +42,10 @@ export function* packByGreed(
   let rest = left.reduce((sum, count) => sum + count, 0);
   const orders = ordersOf(packing, among, order);
   const lists = new Set(orders);
-  // Rows without items are skipped but still count as work. So each order may take the same number of steps.
+  // Rows without items are skipped but still count as work. So equal budgets allow equally many steps in every order.
   const perRound = orders.reduce((sum, { length }) => sum + length, 0);
   const known: (Pattern | undefined)[] = among.map(() => undefined);
-  /**
-   * For each kind of bin: the value of its last filling over its price. Undefined at first, so that V8 boxes no
-   * zeros.
-   */
+  /** For each kind of bin: the value of its last filling over its price. Undefined: it was not filled yet. */
   const ratios: (number | undefined)[] = among.map(() => undefined);
   let spent = 0;
   while (rest > 0) {

@@ -1,4 +1,7 @@
-/** The linear program of column generation. */
+/**
+ * The linear program of column generation. A row is a set of equal items (pods), a pattern is the content of one bin
+ * (node).
+ */
 import { ColumnList, type PatternColumn } from "./column-list.ts";
 import {
   type Bin,
@@ -40,7 +43,7 @@ export class LinearProgram {
   readonly #amount: Float64Array;
   /** For each row of the packing: the dual price of one more item. Updated with each change of the basis. */
   readonly #dualPrices: Float64Array;
-  /** Scratch memory of {@link #pivot}: the indices at which the leaving line is not zero. */
+  /** Memory that {@link #pivot} uses again in each call: where the inverse's line of the leaving column is not zero. */
   readonly #filled: Int32Array;
 
   private constructor(
@@ -70,8 +73,8 @@ export class LinearProgram {
   }
 
   /**
-   * Starts with one pattern for each row: only items of that row, in the bin that is cheapest for them. Undefined: the
-   * items of some row fit no bin.
+   * Starts with one pattern for each of these rows: only items of that row, in the bin that is cheapest for them.
+   * `counts`: for each row of the packing, the number of items. Undefined: the items of some row fit no bin.
    */
   static start(
     packing: Packing,
@@ -111,8 +114,8 @@ export class LinearProgram {
   }
 
   /**
-   * Adds the columns that lower the price, one by one, until no column does or the budget is spent. Returns whether any
-   * did.
+   * Adds the columns that lower the price, one by one, until no column does or the budget is spent. Returns whether the
+   * mix has changed.
    */
   improve(columns: readonly PatternColumn[], budget: WorkBudget): boolean {
     let changed = false;
@@ -151,8 +154,8 @@ export class LinearProgram {
   }
 
   /**
-   * Enters the column, or the surplus of a row. `gain`: by how much one bin, or one surplus item, changes the price; a
-   * negative number. False: the program is unbounded.
+   * Brings the column into the basis. Undefined: the surplus of the row at index `surplus` instead. `gain`: by how much
+   * one bin, or one surplus item, changes the price; a negative number. False: the program is unbounded.
    */
   #pivot(column: PatternColumn | undefined, surplus: number, gain: number): boolean {
     const size = this.#rows.length;
@@ -183,7 +186,7 @@ export class LinearProgram {
     if (leaving < 0) return false;
     const pivoted = this.#inverse[leaving] as Float64Array;
     const by = direction[leaving] as number;
-    // Most numbers of the line stay zero for many rounds, so only the indices of the other numbers are stored.
+    // Most numbers of this line stay zero for many rounds, so only the indices of the other numbers are stored.
     const [filled, rows] = [this.#filled, this.#rows];
     let count = 0;
     for (let to = 0; to < size; to++) {

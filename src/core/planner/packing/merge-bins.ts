@@ -1,6 +1,6 @@
 /**
- * Replaces two bins by one larger bin that costs no more than the two. The last patterns of a solution are often two
- * halves, because patterns are found one after the other and rounded down.
+ * Replaces two bins (nodes) by one larger bin that costs no more than the two. The last two bins of a solution are
+ * often half full, because patterns are found one after the other and rounded down.
  */
 import { MOST_MERGES_TRIED } from "../settings.ts";
 import {
@@ -13,7 +13,8 @@ import {
 } from "./packing.ts";
 
 /**
- * Tries the bins whose pattern is used once, the cheapest first. Each is merged with the bin with which it saves most.
+ * Tries the bins whose pattern is used only once, the cheapest first. Each is merged with the bin with which it saves
+ * most, if one bin can hold both contents and costs no more.
  */
 export function mergeBins(packing: Packing, uses: readonly PatternUse[]): readonly PatternUse[] {
   let merged = [...uses];

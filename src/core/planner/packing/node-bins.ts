@@ -1,5 +1,5 @@
 /**
- * The kinds of bins of a packing: for each set of requirements, each instance type at the price of its cheapest
+ * The kinds of bins (nodes) of a packing: for each set of requirements, each instance type at the price of its cheapest
  * offering.
  */
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
@@ -14,7 +14,10 @@ import { type Bin, holds, type Row } from "./packing.ts";
 export interface NodeBin extends Bin {
   readonly template: Template;
   readonly set: SetId;
-  /** The domain of the node, if topology spread divides some of its pods over domains. */
+  /**
+   * The domain, such as the zone, of the node. Absent: no row for these nodes is divided over domains by topology
+   * spread.
+   */
   readonly domain?: Domain | undefined;
   /** The index of the instance type in the NodePool's table. */
   readonly type: number;
@@ -23,9 +26,9 @@ export interface NodeBin extends Bin {
 type RowOfPods = Row & Pick<NodeBin, "template" | "set" | "domain">;
 
 interface BinOptions {
-  /** The names of the resources, which are the first dimensions. */
+  /** The names of the resources. They are the first dimensions of a bin, in this order. */
   readonly resources: readonly string[];
-  /** For each dimension of a host rule: the most pods of the rule on one host. */
+  /** The dimensions after the resources: for each counted host rule, the most of its pods on one host. */
   readonly perHost: readonly number[];
   readonly nodeMicroUsdPerHour: number;
 }
@@ -62,7 +65,10 @@ export function nodeBins(
   });
 }
 
-/** The amounts that a node of the type has for pods. For a burstable type, cpu is the baseline: CPU credits run out. */
+/**
+ * The amounts that a node of the type has for pods, after daemon overhead. For a burstable type, cpu is the baseline:
+ * CPU credits run out.
+ */
 function amountsOf(
   { table }: Template,
   type: number,

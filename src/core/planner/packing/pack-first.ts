@@ -2,7 +2,7 @@
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Pass } from "../../provisioning/place.ts";
-import { fitsExisting } from "../as-planned.ts";
+import { placeOnExisting } from "../as-planned.ts";
 import { uses } from "../heuristics.ts";
 import type { PlannerOptions } from "../planner-options.ts";
 import { FEW_LEFTOVERS, PACKING_ROUNDS } from "../settings.ts";
@@ -13,15 +13,15 @@ import { placePacked } from "./place-packed.ts";
 
 interface PackingTerms {
   readonly options: PlannerOptions;
-  /** The demand of all queued pods, if the caller has computed it. */
+  /** The packing problem of all queued pods, if the caller has computed it. */
   readonly ofAll?: PackingDemand | undefined;
   /** The most that the new nodes may cost an hour. Absent: any price. */
   readonly mostMicroUsd?: number;
 }
 
 /**
- * Places the pods that it can and returns the rest, in order. Undefined: the lower bound on the cost of the new nodes
- * exceeds `mostMicroUsd`, so no pod was placed on a new node.
+ * Places the pods that it can and returns the rest, in order. Undefined: the new nodes would cost more than
+ * `mostMicroUsd`, because the lower bound on their cost does. Then no pod was placed on a new node.
  */
 export function* packBelow(
   pass: Pass,
@@ -60,5 +60,5 @@ export function* packBelow(
  */
 function* withoutPlaced(pass: Pass, queued: readonly QueuedPod[]): Steps<readonly QueuedPod[]> {
   if (pass.nodes.length === 0) return queued;
-  return yield* filterInSteps(queued, (item) => !fitsExisting(pass, item));
+  return yield* filterInSteps(queued, (item) => !placeOnExisting(pass, item));
 }

@@ -1,12 +1,12 @@
 /**
- * Packs the items of a packing problem into bins that cost as little as the work budget allows. The steps, in order:
- *
+ * Packs the items (pods) of a packing problem into bins (nodes) that cost as little as the work budget allows. The
+ * steps, in order: >
  * 1. Even patterns, if few items are under host rules. If they cost hardly more than the lower bound, the search ends.
  * 2. Greedy filling in up to five orders, which takes little work.
  * 3. Column generation, which starts from the patterns of steps 1 and 2, and greedy filling by its dual prices.
- * 4. Reweighted greedy, if many items are under host rules. It replaces step 3, unless there are only a few items.
- *
- * The cheapest solution is chosen. At the end, two of its bins become one where that costs no more.
+ * 4. Reweighted greedy, if many items are under host rules and there are not too many items. It replaces step 3, unless
+ *    there are only a few items. > The cheapest solution is chosen. At the end, two of its bins become one where that
+ *    costs no more.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -49,7 +49,7 @@ type Solution = readonly PatternUse[];
 type PackOptions = Pick<PlannerOptions, "dualPriceOrders"> & WithoutHeuristics;
 
 /**
- * Packs the items of each independent part that has a solution. A part has none if an item fits no bin, or if the
+ * Packs the items of each independent part, if it has a solution. A part has none if an item fits no bin, or if the
  * budget was spent before a solution was found. Undefined: no part has one.
  */
 export function* pack(
@@ -119,7 +119,7 @@ function* cheapestSolution(
   if (isEven) {
     const own = { units: budget.units + lent };
     const even = yield* packEvenly(packing, bins, counts, own);
-    // The lent steps are free. Only steps beyond them are charged to the budget.
+    // The lent steps are free for even patterns. Only steps beyond them are charged to the budget.
     budget.units = Math.min(budget.units, own.units);
     if (even !== undefined) {
       const least = counts.reduce((sum, count, row) => sum + count * (values[row] as number), 0);
@@ -130,7 +130,8 @@ function* cheapestSolution(
   const refilled = hasColumns ? "all" : "ahead";
   const greedy: GreedyTask = { packing, bins, counts, values, refilled };
   const orders = fillingOrders(packing, values);
-  // Reweighted rounds move far away from their start. So the first order is as good a start as the best of all five.
+  // Rounds of reweighted greedy move far away from their start. So one order is as good a start as the best of all
+  // five.
   const isOneOrder = !hasColumns || !uses(options, "fillingOrders");
   for (const order of isOneOrder ? orders.slice(0, 1) : orders) {
     yield;
@@ -161,8 +162,9 @@ interface ColumnStep {
 }
 
 /**
- * Two kinds of solutions. One is the cheapest mix of patterns, with the remaining items packed evenly or greedily. The
- * other packs all items greedily by the dual prices of the mix.
+ * Two kinds of solutions. One is the cheapest mix of patterns that column generation finds, with the remaining items
+ * packed evenly or greedily. The other packs all items greedily by the dual prices of the mix. `known`: the solutions
+ * of the steps before.
  */
 function* solutionsByColumns(
   { greedy, bins, prices, isEven }: ColumnStep,
@@ -196,9 +198,9 @@ function* solutionsByColumns(
 }
 
 /**
- * Raises dual prices to a small positive value. If the mix packs more items of a row than exist, the row's dual price
- * is zero, or negative if the budget ended early. Greedy filling would never fill a bin for such a row, so the whole
- * solution would fail.
+ * Raises dual prices to a small positive value. `values`: what the resources of one item of each row cost. If the mix
+ * packs more items of a row than exist, the row's dual price is zero, or negative if the budget ended early. Greedy
+ * filling would never fill a bin for such a row, so the whole solution would fail.
  */
 function aboveZero(dualPrices: Float64Array, values: Float64Array): Float64Array {
   return dualPrices.map((one, row) => Math.max(one, (values[row] as number) * LEAST_DUAL_SHARE));
@@ -215,8 +217,8 @@ function hostRuleShare({ rows, dimensions, hostDimensions = 0 }: Packing): numbe
 }
 
 /**
- * The steps that are lent to the first filling if the budget is small. Without them, hundreds of rows with a few items
- * each get no packing.
+ * The steps that are lent to even patterns, and to the first greedy filling, if the budget is small. Without them, a
+ * packing of hundreds of rows with a few items each finds no solution in its budget.
  */
 function lentWork({ units }: WorkBudget, items: number): number {
   return Math.max(0, Math.min(items * LENT_WORK_PER_POD, MOST_LENT_WORK) - units);
@@ -235,7 +237,8 @@ function bestOf(packing: Packing, found: readonly Solution[]): Solution | undefi
 }
 
 /**
- * For each list of rows: some kinds of bins with the most value for their price. Also the cheapest kind for each row.
+ * Indices of the kinds of bins to start with. For each list of rows that bins may hold: the `MOST_BINS` kinds with the
+ * most value for their price. Also the cheapest kind for each row.
  */
 function bestBuys(packing: Packing, prices: Float64Array): number[] {
   const ratios = packing.bins.map(({ amounts, price }) => dot(amounts, prices) / price);
@@ -255,7 +258,7 @@ function bestBuys(packing: Packing, prices: Float64Array): number[] {
   return [...kept].sort((a, b) => a - b);
 }
 
-/** The cheapest kind of bin that holds one item of the row. */
+/** The cheapest kind of bin that holds one item of the row, as an index. Undefined: no kind does. */
 function cheapestFor({ bins }: Packing, { amounts }: Row, index: number): number | undefined {
   let best: number | undefined;
   let least = Number.POSITIVE_INFINITY;

@@ -1,8 +1,8 @@
 /**
  * The packing problem, without Kubernetes: items of several kinds go into bins of several kinds, and the bins must cost
- * as little as possible. A pod is an item, an instance type is a kind of bin. Each resource is a dimension. A rule that
- * limits pods on one host may be a dimension, too: each item under the rule takes 1 of it, and a bin has as much as the
- * rule allows.
+ * as little as possible. A pod is an item, a node is a bin, an instance type is a kind of bin. Each resource is a
+ * dimension. A rule that limits pods on one host may be a dimension, too: each item under the rule takes 1 of it, and a
+ * bin has as much as the rule allows.
  */
 
 /** Equal items: one row of the linear program. */
@@ -75,7 +75,7 @@ export function packingPrice(packing: Packing, uses: readonly PatternUse[]): num
   );
 }
 
-/** The value of some items: the sum over dimensions of amount × price. */
+/** The value of these amounts: the sum over dimensions of amount × price. */
 export function dot(amounts: Float64Array, prices: Float64Array): number {
   let sum = 0;
   for (let d = 0; d < amounts.length; d++) sum += (amounts[d] as number) * (prices[d] as number);

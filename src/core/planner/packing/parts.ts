@@ -1,6 +1,7 @@
 /**
- * Divides a packing into independent parts. Rows that no bin may hold together, such as pods of different zones, do not
- * affect each other. Packing each part alone takes far less work than packing all parts together.
+ * Divides a packing into independent parts. Rows (sets of equal pods) that no bin may hold together, such as pods of
+ * different zones, do not affect each other. Packing each part alone takes far less work than packing all parts
+ * together.
  */
 import { assert } from "../../../base/assert.ts";
 import type { Packing, PatternUse } from "./packing.ts";

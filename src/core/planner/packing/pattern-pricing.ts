@@ -1,7 +1,7 @@
 /**
- * The pricing step of column generation: finds patterns whose content is worth more than the bin costs at the dual
- * prices. Bins are first filled greedily in four orders. If no such pattern is found, branch and bound searches for
- * one.
+ * The pricing step of column generation: finds patterns (contents of one bin) that are worth more than the bin costs at
+ * the dual prices. Bins are first filled greedily in four orders. If no such pattern is found, branch and bound
+ * searches for one.
  */
 import { uses, type WithoutHeuristics } from "../heuristics.ts";
 import { BRANCH_AND_BOUND_STEPS, PATTERNS_PER_ROUND } from "../settings.ts";
@@ -43,7 +43,10 @@ export class PatternPricing {
     this.#filler = BinFiller.of(task.packing);
   }
 
-  /** For each kind of bin, the best pattern by greedy filling, if it is worth more than its price. */
+  /**
+   * For each kind of bin, the best pattern by greedy filling, if it is worth more than its price. At most
+   * `PATTERNS_PER_ROUND` patterns, the best ones first.
+   */
   greedily(bins: readonly number[], dualPrices: Float64Array): PatternColumn[] {
     const { packing } = this.#task;
     const found: Found[] = [];
@@ -100,7 +103,8 @@ function bestOf(found: Found[]): PatternColumn[] {
 }
 
 /**
- * Four orders of the rows: by dual price divided by resource cost, by cpu, by memory, and by cpu and memory together.
+ * Four orders of the rows (sets of equal items). The key of a row is its dual price, divided by one of these: what its
+ * resources cost, its cpu, its memory, its cpu and memory together.
  */
 class PricingOrders {
   /** For each order and each row: the number by which the row's dual price is divided. */

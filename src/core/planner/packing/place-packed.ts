@@ -1,6 +1,7 @@
 /**
  * Places pods as a packing says. Every pod is checked by all scheduling rules, so the plan keeps rules that the packing
- * ignored. Pods that their planned nodes refuse are left for the next round of packing or for the greedy rules.
+ * ignored. Pods that their planned node refuses are left for the next round of packing or for the greedy rules. A row
+ * is the pods with equal requests and requirements; its classes differ in rules between pods.
  */
 import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -24,6 +25,7 @@ type RowQueue = ClassPods[];
 
 /**
  * Places pods on new nodes and removes them from the rows of the demand. Returns the pods that are left in the rows.
+ * `solution`: which kinds of nodes, how many of each, and how many pods of each row they hold.
  */
 export function* placePacked(
   pass: Pass,
@@ -62,12 +64,15 @@ function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undef
   return { claim, bin };
 }
 
-/** For each set of types: those that are not burstable. A cache, because the types that limits allow seldom change. */
+/**
+ * For each set of allowed types: those of them that are not burstable. A cache, because limits seldom change the
+ * allowed types.
+ */
 const STEADY = new WeakMap<Bits, Bits>();
 
 /**
  * The instance types that a node may have. Burstable types are excluded, except the planned one. A cheaper burstable
- * type has the capacity for the pods and would be launched, but its baseline cpu is too small for them.
+ * type could have the capacity for the pods and be launched, although its baseline cpu is too small for them.
  */
 export function typesFor(
   { template: { steady }, type }: Pick<NodeBin, "template" | "type">,
@@ -81,7 +86,7 @@ export function typesFor(
   return withPlanned;
 }
 
-/** A planned node, and the items of its pattern that are not placed on it yet. */
+/** A planned node, and how many pods of each row are still to be placed on it. */
 interface UnfilledNode {
   readonly bin: NodeBin;
   readonly wanted: { readonly queue: RowQueue; count: number }[];
@@ -133,8 +138,8 @@ function takesMore(pass: Pass, one: UnfilledNode): boolean {
 }
 
 /**
- * Places up to `wanted` pods of the row. The classes with the most rules between pods are tried first. After some
- * refusals, the class with the fewest rules is tried. Returns the number of pods placed.
+ * Places up to `wanted` pods of the row. The classes with the most rules between pods are tried first. After
+ * `MOST_REFUSALS` refusals, the class with the fewest rules is tried. Returns the number of pods placed.
  */
 function placeSome(pass: Pass, node: PlannedNode, classes: RowQueue, wanted: number): number {
   let left = wanted;
@@ -161,7 +166,10 @@ function placeOfClass(pass: Pass, node: PlannedNode, pods: ClassPods, most: numb
   return placed;
 }
 
-/** Places the next pod of the class, unless the node could no longer be of its planned type with it. */
+/**
+ * Places the next pod of the class. False: the node refuses it, or could no longer be of its planned instance type with
+ * it.
+ */
 function placeNext(pass: Pass, { claim, bin }: PlannedNode, pods: ClassPods): boolean {
   const { podClass, variant, items } = pods;
   const item = items.at(-1) as QueuedPod;

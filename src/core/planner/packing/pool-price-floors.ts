@@ -15,7 +15,10 @@ export class PoolPriceFloors {
     this.#space = space;
   }
 
-  /** The bound for these requests in micro-dollars an hour, if nodes with these requirements are filled completely. */
+  /**
+   * The bound for these requests in micro-dollars an hour: their share of a node that is filled completely. `set`: the
+   * requirements that the node must satisfy.
+   */
   of(template: Template, set: SetId, requests: Resources): number {
     const key = `${template.index} ${set}`;
     const floor = within(this.#floors, key, () => {

@@ -1,7 +1,7 @@
 /**
- * Dual prices of resources: a price for one unit of each dimension, such that no bin's content is worth more than the
- * bin costs. So the demand at these prices is a lower bound on the price of every packing (linear programming duality).
- * Kinds of bins whose content is worth most for their price are good buys.
+ * Dual prices of resources: a price for one unit of each dimension (resource), such that no bin's content is worth more
+ * than the bin costs. So all items together, at these prices, are a lower bound on the price of every packing (linear
+ * programming duality). A kind of bin whose full content is worth nearly its price is a good choice.
  */
 import type { Packing } from "./packing.ts";
 import { maximise } from "./simplex.ts";

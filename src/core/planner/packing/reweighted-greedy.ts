@@ -1,7 +1,7 @@
 /**
  * Reweighted greedy: greedy filling is repeated. Each time, items have higher values if their last bins held little
- * value for their price. Such items are packed earlier in the next round, into better bins. If host rules need many
- * small bins, a few rounds find as much as column generation in a fraction of its time.
+ * value for their price. Such items are packed earlier in the next round, into better bins. If host rules (few pods on
+ * one host) need many small bins, a few rounds find as much as column generation in a fraction of its time.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { REWEIGHTED_ROUNDS, ROUNDS_PER_SHAPE } from "../settings.ts";
@@ -10,9 +10,9 @@ import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts
 import { byKeys, ratioOrders } from "./row-orders.ts";
 
 /**
- * The solutions of all rounds, until the budget is spent. `start`: the solution that sets the first weights. Rounds by
- * value use only the kinds of bins that occur in a `known` solution. Otherwise greedy filling spends most of its time
- * on kinds that it never chooses.
+ * The solutions of all rounds, until the budget is spent. `start`: the solution that sets the first weights. A round by
+ * value uses only the kinds of bins that occur in a `known` solution: it would spend most of its time on kinds that it
+ * never chooses. A round by shape (ratio of cpu and memory) uses all kinds.
  */
 export function* reweightedGreedy(
   task: Omit<GreedyTask, "refilled">,
@@ -70,7 +70,7 @@ function reweight(
 }
 
 /**
- * The factor to the power of 3/8, computed by square roots. Square roots are exact; the last digit of `Math.pow`
+ * The factor to the power of 3/8, so that values change slowly. Square roots are exact; the last digit of `Math.pow`
  * differs between versions of V8.
  */
 function damped(factor: number): number {

@@ -1,4 +1,4 @@
-/** The orders of rows in which greedy filling takes their items. */
+/** The orders of rows (sets of equal items) in which greedy filling takes their items. */
 import type { Packing } from "./packing.ts";
 
 /** With at least this many rows, the engine's sort is faster than insertion sort (`bench -- speed`). */
@@ -26,9 +26,7 @@ export function largestKeyFirst(rows: number[], keys: Float64Array): number[] {
   return rows;
 }
 
-/**
- * Five orders of the rows: by value, by each of the first two dimensions (cpu, memory), and by their ratio both ways.
- */
+/** Five orders of the rows, the largest first: by value, by cpu, by memory, by cpu over memory, by memory over cpu. */
 export function fillingOrders(packing: Packing, values: Float64Array): number[][] {
   const by = (key: (amounts: Float64Array) => number) =>
     byKeys(packing.rows.map(({ amounts }) => key(amounts)));
@@ -40,7 +38,7 @@ export function fillingOrders(packing: Packing, values: Float64Array): number[][
   ];
 }
 
-/** The rows ordered by the ratio of their first two dimensions, and by its inverse. */
+/** Two orders of the rows: most cpu for their memory first, and most memory for their cpu first. */
 export function ratioOrders({ rows }: Packing): [number[], number[]] {
   const over = (a: 0 | 1, b: 0 | 1) =>
     byKeys(rows.map(({ amounts }) => (amounts[a] as number) / ((amounts[b] as number) + 1)));

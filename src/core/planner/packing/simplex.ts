@@ -92,7 +92,10 @@ function pivot(table: readonly number[][], leaving: number, entering: number): v
   for (const other of table) if (other !== row) clearColumn(other, row, entering, by);
 }
 
-/** A separate function, because V8 then compiles it early. */
+/**
+ * Subtracts a multiple of `row` from `other`, so that the entering variable leaves `other`. A separate function,
+ * because V8 then compiles it early.
+ */
 function clearColumn(other: number[], row: readonly number[], entering: number, by: number): void {
   const factor = other[entering] as number;
   if (factor === 0) return;

@@ -2,7 +2,10 @@
 import type { Resources } from "../../../apis/resources.ts";
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";
 
-/** The sum of the requests. `counts`: the number of pods of each class. `some`: the classes to add up; absent: all. */
+/**
+ * The sum of the requests. `counts`: the number of pods of each class (pods that are equal for planning). `some`: the
+ * classes to add up; absent: all.
+ */
 export function totalRequests(
   counts: ReadonlyMap<PodClass, number>,
   some: Iterable<PodClass> = counts.keys(),

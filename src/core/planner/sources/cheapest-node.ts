@@ -36,7 +36,7 @@ function withOneZoneClosed(batch: Batch, { newClaims }: SchedulingResult): reado
   return zones.slice(0, MOST_ZONES_CLOSED).map((zone) => withZoneClosed(batch, zone));
 }
 
-/** The batch without this zone. A NodePool that has only this zone keeps it. */
+/** The batch without new nodes in this zone. A NodePool that has only this zone keeps it. */
 function withZoneClosed(batch: Batch, zone: string): Batch {
   const { base } = batch;
   const { space } = base.context;

@@ -1,6 +1,6 @@
 /**
- * The greedy rules: the largest pod first, each on the first node that accepts it. Every other plan must beat the
- * greedy plan.
+ * The greedy rules: the largest pod first, each on the first node that accepts it. They are the first plan source, so
+ * plans of other sources are compared with the greedy plan.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";
@@ -32,12 +32,12 @@ export const greedy: PlanSource = {
   },
 };
 
-/** Finishes the greedy plan that the race had stopped, because the packing cost more than expected. */
+/** Makes the greedy plan after all: the greedy rules had stopped, but the packing cost more than expected. */
 export function* finishGreedy(selection: PlanSelection): Steps<void> {
   yield* selection.offer("greedy", yield* planOf(selection.batch), greedy.rule);
 }
 
-/** Whether the plan's price is so close to the lower bound for its pods that no other plan can save enough. */
+/** Whether the plan's price is so close to the lower bound for its pods that no other plan can save `minSaving`. */
 function isNearTheBound(
   { base, queued }: Batch,
   { newClaims, existing, unschedulable }: SchedulingResult,

@@ -1,6 +1,6 @@
 /**
- * Places pods that must share a host before all others. In the usual order, by size, small pods of a group are placed
- * late. By then, larger pods may have taken the room on the group's host.
+ * Places pods with an affinity to each other before all others. In the usual order, by size, small pods of such a group
+ * are placed late. By then, larger pods may have taken the room on the group's host or in its zone.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
@@ -9,8 +9,8 @@ import { affinityGroupsOf } from "../../provisioning/together.ts";
 import { placesMore } from "../acceptance.ts";
 
 /**
- * The batch in a new order: first the host groups that have pods without a place in this plan. Undefined: there are no
- * such groups, or the new order places no more pods.
+ * The batch in a new order: first the affinity groups that have pods without a place in this plan. Undefined: there are
+ * no such groups, or the new order places no more pods.
  */
 export function* withHostGroupsFirst(
   batch: Batch,
@@ -20,7 +20,7 @@ export function* withHostGroupsFirst(
   const together = yield* affinityGroupsOf(batch.queued, pending);
   if (together.size === 0) return undefined;
   const ahead = { ...batch, together };
-  // Most groups without a place fit on no node at all and are pending in each pass. So only one greedy plan is made, to
-  // see whether the new order helps.
+  // Most groups without a place fit on no node at all and are pending in each pass. So one greedy plan is made first,
+  // to see whether the new order helps.
   return placesMore(yield* planOf(ahead), plan) ? ahead : undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * A proven lower bound on the number of new nodes: host rules allow only so many of their pods on one node. It counts
- * only pods that surely get a place: host rules are their only topology rules, and limits have room for their nodes.
+ * A proven lower bound on the number of nodes of a greedy plan without existing nodes. A host rule (anti-affinity or
+ * spread over hosts) allows only so many of its pods on one node. The bound counts only pods that surely get a place:
+ * host rules are their only topology rules, and limits have room for their nodes.
  */
 import { type PodClass, variantsOf } from "../../provisioning/batch/pod-class.ts";
 import type { Pass } from "../../provisioning/place.ts";
@@ -13,8 +14,8 @@ import {
 import type { ClassPods } from "../packing/class-demands.ts";
 
 /**
- * The bound, by the host rule that needs most nodes. `rows`: the rows of the packing demand. `batchPods`: the number of
- * pods in the batch.
+ * The bound, by the host rule that needs most nodes. 0: nothing is proven. `rows`: the packed pods. `batchPods`: the
+ * number of pods in the batch.
  */
 export function leastHosts(
   classes: Pass["classes"],
@@ -34,7 +35,10 @@ export function leastHosts(
   return hosts;
 }
 
-/** The most pods of the group on one host. */
+/**
+ * The most pods of a host rule on one host: maxSkew for a spread, because a new node has no pods; 1 for an
+ * anti-affinity.
+ */
 export function perHostOf({ type, maxSkew }: TopologyGroup): number {
   return type === "spread" ? maxSkew : 1;
 }

@@ -17,18 +17,21 @@ import { leastHosts } from "./least-hosts.ts";
 import { PartialPlanBound } from "./partial-plan-bound.ts";
 
 export interface Race {
-  /** Whether the unfinished greedy plan already costs so much that a packing would save enough over it. */
+  /** Whether the unfinished greedy plan already costs so much that a packing is expected to save enough. */
   readonly isLost: (claims: OpenClaims) => boolean;
-  /** Whether the unfinished greedy plan proves that this packing would replace the finished one. */
+  /** Whether this packing would replace the finished greedy plan, because the unfinished one costs so much already. */
   readonly isWonBy: (packed: SchedulingResult) => boolean;
-  /** The packing demand of the batch. Placing pods removes them from it, so it can be used only once. */
+  /** The packing problem of the batch. Placing pods removes them from it, so it can be used only once. */
   readonly demand: PackingDemand;
 }
 
 /**
  * The race of this batch. Undefined: the price of a packing cannot be predicted, so the greedy plan is finished first.
- * That is so if some pods are placed first, pods differ in priority or may use existing nodes, or NodePools differ in
- * weight.
+ * That is so in these cases:
+ * - Some affinity groups are placed first.
+ * - The pods differ in priority.
+ * - There are existing nodes.
+ * - NodePools differ in rank (weight).
  */
 export function* raceOf(
   { base, queued, isOfOnePriority, together }: Batch,

@@ -7,7 +7,7 @@ import type { PlanSelection } from "../plan-selection.ts";
 export interface PlanSource {
   readonly name: SourceName;
   readonly rule: AcceptanceRule;
-  /** Whether the source can plan this batch, and may find a better plan than the best one so far. */
+  /** Whether the source can plan this batch, and its plan may replace the best one so far. */
   applies(selection: PlanSelection): boolean;
   /** Makes the plans of this source and offers each of them. */
   plan(selection: PlanSelection): Steps<void>;
