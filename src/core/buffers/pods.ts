@@ -19,7 +19,7 @@ import { deepFreeze } from "../../base/json.ts";
  * placeholder.
  */
 const UID_PREFIX = "capacity-buffer:";
-/** Lower than every PriorityClass, so every stored pod has a higher priority. */
+/** The lowest value that a PriorityClass can have, so no stored pod has a lower priority. */
 const LOWEST_PRIORITY = -(2 ** 31);
 
 /** Whether the pod is a placeholder of a CapacityBuffer. */

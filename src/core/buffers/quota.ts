@@ -65,7 +65,7 @@ function chargeOf(pod: Pod): Resources {
   return charge;
 }
 
-/** Like `parseResources`, for quotas, whose resource names may have a prefix such as `requests.`. */
+/** Parses amounts of a quota. Its resource names may have a prefix such as `requests.`. */
 function parseAmounts(amounts: Readonly<Record<string, string | number>>): Resources {
   const parsed: Record<string, number> = {};
   for (const [name, amount] of Object.entries(amounts)) {

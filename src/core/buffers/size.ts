@@ -5,7 +5,7 @@
 import type { CapacityBufferSpec } from "../../apis/autoscaling/capacity-buffer.ts";
 import { parseResources, type Resources } from "../../apis/resources.ts";
 
-/** The most pods of a buffer. More pods are probably a mistake, and all of them would be planned every half minute. */
+/** The most pods of a buffer. More pods are probably a mistake, and every pass would plan all of them. */
 const MOST_PODS = 10_000;
 
 /** The facts about the workload of a buffer that decide the buffer's size. */

@@ -11,8 +11,8 @@ import type { InstanceType } from "./instance-type.ts";
 import type { RepairPolicy } from "./repair-policy.ts";
 
 /**
- * Deletes the claim of an instance that the cloud reports as impaired. Resolves to false if the brake is on. `prepare`
- * runs right before the deletion, with the claim as read from the API server.
+ * Deletes the claim of an instance that the cloud reports as impaired. Resolves to false if the brake, which stops all
+ * ends of nodes, is on. `prepare` runs right before the deletion, with the claim as read from the API server.
  */
 export type EndImpaired = (
   claim: NodeClaim,
@@ -44,8 +44,8 @@ export interface CloudProvider {
     overlay?: (types: readonly InstanceType[]) => readonly InstanceType[],
   ): Promise<NodeClaim>;
   /**
-   * Lets the claim use a running instance that was launched for it, but that no claim names as its own. Returns the
-   * claim as `create` does. Undefined: launching the claim now would give a different kind of instance.
+   * Lets the claim use a running instance that was launched for it, but that no claim names in status.providerID.
+   * Returns the claim as `create` does. Undefined: launching the claim now would give a different kind of instance.
    */
   takeOver(
     claim: NodeClaim,

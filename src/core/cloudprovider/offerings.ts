@@ -74,8 +74,8 @@ export function cheapestOffering(
 }
 
 /**
- * The highest price that a launch of this type could cost: the cloud may choose any zone of the first capacity type
- * that is possible (reserved, spot, on-demand). `NO_PRICE_MICRO_USD`: nothing can be launched.
+ * The highest price that a launch of this type could cost. The cloud takes the first possible capacity type (reserved,
+ * spot, on-demand), and may choose any zone. `NO_PRICE_MICRO_USD`: nothing can be launched.
  */
 export function worstLaunchPriceMicroUsd(type: InstanceType, requirements: Requirements): number {
   const usable = usableOfferings(type, requirements);
@@ -99,7 +99,10 @@ function permits(requirements: Requirements, key: string, value: string): boolea
   return !requirements.has(key) || allows(requirements.get(key), value);
 }
 
-/** Whether the first offering is cheaper. Equal prices are ordered by zone, then capacity type. */
+/**
+ * Whether `a` is cheaper than `b`. At equal prices, the lower zone name counts as cheaper, then the lower capacity
+ * type.
+ */
 export function isCheaper(a: Offering, b: Offering): boolean {
   if (a.priceMicroUsd !== b.priceMicroUsd) return a.priceMicroUsd < b.priceMicroUsd;
   if (a.zone !== b.zone) return a.zone < b.zone;

@@ -1,7 +1,7 @@
 /**
  * Applies NodeOverlays, which set prices and extended resources of instance types, to the types of a pool. For each
  * price or resource, the overlay with the highest weight wins. If two overlays of equal weight set the same one, the
- * overlay whose name sorts first has no effect at all.
+ * overlay whose name sorts first has no effect at all, not even elsewhere.
  * upstream: pkg/controllers/nodeoverlay
  */
 import type { Pool } from "../../apis/hub/pool.ts";

@@ -1,8 +1,8 @@
 /**
- * Checks whether all pods of one planned node get devices, in whichever order kube-scheduler binds the pods. For
- * `firstAvailable`, kube-scheduler takes the first alternative that is free at that moment. So a pod that is bound
- * early may take devices that the plan gave to another pod. Upstream plans for one order only
- * (pkg/scheduling/dynamicresources/allocator.go).
+ * Checks whether all pods of one planned node get devices (Dynamic Resource Allocation), in whichever order
+ * kube-scheduler binds the pods. For `firstAvailable`, kube-scheduler takes the first alternative that is free at that
+ * moment. So a pod that is bound early may take devices that the plan gave to another pod. Upstream plans for one order
+ * only (pkg/scheduling/dynamicresources/allocator.go).
  */
 import type { ClaimSpec } from "./claim-specs.ts";
 import {
@@ -18,8 +18,8 @@ import {
 export type PodClaims = readonly ClaimSpec[];
 
 /**
- * Makes the search for one pod of the node. `held`: the devices that earlier pods in this order take. `from`: the node
- * as earlier pods have narrowed it.
+ * Makes the search question for one pod of the node. `held`: the devices that pods which are bound earlier take.
+ * `from`: the node as these pods have narrowed it.
  */
 export type NodeAsk<S> = (claims: PodClaims, held: readonly Use[], from: S) => DeviceQuestion<S>;
 
@@ -116,7 +116,7 @@ function isFlexible(pod: PodClaims): boolean {
   return pod.some(({ requests }) => requests.some((alternatives) => alternatives.length > 1));
 }
 
-/** How many constraints and selectors the pod's claims have, besides the selectors of device classes. */
+/** How many constraints and selectors the pod's resource claims have, without the selectors of their DeviceClasses. */
 function pickiness(pod: PodClaims): number {
   return pod.reduce(
     (sum, { constraints, requests }) =>

@@ -10,7 +10,7 @@ export type Amounts = ReadonlyMap<string, bigint>;
 
 export const NO_AMOUNTS: Amounts = new Map();
 
-/** How much of each dimension the claims of a device may use together. */
+/** How much of each dimension all claims that share the device may use together. */
 export function capacityOf({ capacity = {} }: Device): Amounts {
   return new Map(Object.entries(capacity).map(([name, { value }]) => [name, nano(value)]));
 }
@@ -23,8 +23,8 @@ export function requestedOf(
 }
 
 /**
- * What the claim uses of the device's capacity: the requested amounts, rounded up as the device's policy demands. If
- * the device cannot be used for the claim, returns the reason as a text.
+ * What a claim uses of the device's capacity: the requested amounts, rounded up as the device's policy demands. Empty:
+ * the device is not shared. If the device cannot be used for the claim, returns the reason as a text.
  */
 export function consumedBy(
   { capacity = {}, allowMultipleAllocations }: Device,
@@ -52,7 +52,7 @@ export function consumedBy(
   return consumed;
 }
 
-/** The dimension of which too little is left. Undefined: there is enough of all. */
+/** The first dimension of which `whole` minus `used` is less than `wanted`. Undefined: there is enough of all. */
 export function shortDimension(
   whole: Amounts,
   used: readonly (Amounts | undefined)[],

@@ -1,6 +1,6 @@
 /**
- * Reads the requests of a claim: classes, selectors, amounts. A claim that cannot be planned gives a text with the
- * reason.
+ * Reads the device requests of a ResourceClaim: classes, selectors, amounts. A claim that cannot be planned gives a
+ * text with the reason.
  */
 import type {
   DeviceClaim,
@@ -12,10 +12,13 @@ import type {
 import { type Amounts, NO_AMOUNTS, requestedOf } from "./capacity.ts";
 import type { Selector, SelectorCache } from "./selectors.ts";
 
-/** The most devices of one claim. upstream: resource.k8s.io AllocationResultsMaxSize */
+/**
+ * The most devices of one claim.
+ * upstream: resource.k8s.io AllocationResultsMaxSize
+ */
 export const MOST_RESULTS = 32;
 
-/** One way to satisfy a request. */
+/** One way to satisfy a request: its only way (`exactly`), or an entry of `firstAvailable`. */
 export interface Alternative {
   /** The name of the request, or `request/alternative`. */
   readonly name: string;

@@ -1,5 +1,5 @@
 /**
- * Constraints of a claim: its devices must have the same value of an attribute, or all different values.
+ * Constraints of a ResourceClaim: its devices must have the same value of an attribute, or all different values.
  * upstream: pkg/scheduling/dynamicresources/constraint.go, attributebindings.go
  */
 import type { DeviceAttribute, DeviceConstraint } from "../../apis/resource/kinds.ts";
@@ -61,8 +61,9 @@ function agrees(
 }
 
 /**
- * The value of the constraint's attribute, with its type. The value of a template device may be known only to equal
- * that of other devices. Such a binding never counts as equal to a value. Undefined: the device has neither.
+ * The value of the constraint's attribute, with its type. A device of a new node may have no value yet, but be known to
+ * get the same value as other devices (a binding). Such a binding never counts as equal to a value. Undefined: the
+ * device has neither.
  */
 function sameness(
   { matchAttribute, distinctAttribute }: DeviceConstraint,

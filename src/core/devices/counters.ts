@@ -1,5 +1,6 @@
 /**
- * Counters of partitionable devices: the parts of a device share its counters. Numbers are exact.
+ * Counters of partitionable devices: the parts of a physical device are devices that share its counters. Numbers are
+ * exact.
  * upstream: pkg/scheduling/dynamicresources/partitionable_devices.go
  */
 import type { Device } from "../../apis/resource/kinds.ts";

@@ -1,6 +1,6 @@
 /**
- * The devices for one kind of node, in the order in which they are tried. Also the pools that cannot offer devices
- * there.
+ * The devices (Dynamic Resource Allocation) that one node can use, in the order in which they are tried. Also the
+ * device pools that cannot offer devices there.
  */
 import { within } from "../../base/within.ts";
 import { type DevicePool, type PooledDevice, repeatedName } from "./inventory.ts";

@@ -1,6 +1,6 @@
 /**
- * The devices of one scheduling state, and those that a pass has already given to pods. Planned and existing nodes are
- * checked against it.
+ * The devices (Dynamic Resource Allocation) of one scheduling state, and those that a plan has already given to pods.
+ * Planned and existing nodes are checked against them.
  * upstream: pkg/controllers/provisioning/scheduling/dra.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -18,15 +18,18 @@ import { EVERYWHERE, type Reach, termsOf } from "./reach.ts";
 import type { SearchFailure, Use } from "./search.ts";
 import { isReleased, type Seed, seedOf } from "./seed.ts";
 
-/** The most devices that are tried for one pod on one node, and for one kind of instance type of a planned node. */
+/**
+ * The most devices that are tried for one pod: on one node, and on a planned node for each kind of instance type (types
+ * with equal devices).
+ */
 export const STEPS_PER_NODE = 20_000;
 export const STEPS_PER_KIND = 4_000;
 
 /** What the claims of a pod require of one node. */
 export interface Wanted {
   /**
-   * Places that the node must be able to reach: those of allocated claims, and of claims that have devices from another
-   * node of the pass.
+   * Where the devices of the pod's other claims can be used; the node must be among these nodes. Such a claim is
+   * allocated already, or has its devices from another node of this pass.
    */
   readonly reaches: readonly Reach[];
   /** Claims for which devices must be found on this node. */
@@ -160,8 +163,8 @@ export class DeviceState {
 }
 
 /**
- * The nodes that can use the devices. Undefined: only the node that has them. Then a device is local to this node, or
- * its possible instance types would use different devices.
+ * The nodes that can use the devices. Undefined: only the node that has them. Then one of the devices is local to this
+ * node, or the node's possible instance types would use different devices.
  */
 function reachesOf(ofKinds: readonly (readonly Use[])[]): PlacedClaim["reaches"] {
   const [first = [], ...others] = ofKinds;

@@ -1,6 +1,7 @@
 /**
- * Extended resources of DeviceClasses (KEP-5004): a pod requests a number of devices, and kube-scheduler creates a
- * claim for it. A resource that a device plugin provides on a node or an instance type is ignored here.
+ * Extended resources of DeviceClasses (KEP-5004): a pod requests a number of devices as a resource, and kube-scheduler
+ * creates a ResourceClaim for it. A resource that a device plugin provides on a node or an instance type is ignored
+ * here.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { DeviceClaim, DeviceClass } from "../../apis/resource/kinds.ts";

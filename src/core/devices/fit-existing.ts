@@ -1,6 +1,6 @@
 /**
- * Finds devices for a pod on an existing node. Until a driver has published the node's devices, those of its instance
- * type count.
+ * Finds devices (Dynamic Resource Allocation) for a pod on an existing node. Until a driver has published the node's
+ * devices, the devices of its instance type count.
  * upstream: pkg/controllers/provisioning/scheduling/existingnode.go
  */
 import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
@@ -33,8 +33,8 @@ export interface DeviceNode {
 }
 
 /**
- * The number of an existing node's only kind of instance type. Planned nodes may have several kinds, each with its own
- * number.
+ * The number of an existing node's only kind of instance type. A planned node may become one of several kinds, each
+ * with its own number.
  */
 const KIND = 0;
 type Here = 0;
@@ -80,9 +80,9 @@ export function fitOnExisting(
 }
 
 /**
- * Gives the pod devices on the node. The pod may be bound there even if devices are not found for the whole pod. Then
- * devices are searched for each request alone, so that no other pod is promised a device that kube-scheduler may give
- * to this pod.
+ * Gives the pod devices on the node. kube-scheduler may bind the pod there even if no devices are found for the whole
+ * pod. Then devices are searched for each request alone, so that no other pod is promised a device that kube-scheduler
+ * may give to this pod.
  */
 export function commitOnExisting(state: DeviceState, needs: DeviceNeeds, node: DeviceNode): void {
   const { holder } = node;

@@ -1,7 +1,7 @@
 /**
- * Finds devices for a pod on a planned node. The search is made for each kind of instance type that the node may
- * become. Kinds whose devices narrow the node in the same way form one fit. Among several fits, the cheapest one comes
- * first.
+ * Finds devices (Dynamic Resource Allocation) for a pod on a planned node. The search is made for each kind of instance
+ * type that the node may become; types of one kind have equal devices. Kinds whose devices narrow the node in the same
+ * way form one fit. Among several fits, the cheapest one comes first.
  */
 import { within } from "../../base/within.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
@@ -161,7 +161,7 @@ export class NewNodeDevices {
     }
     const total = { steps: STEPS_PER_NODE };
     const fits = [...groups].map(([key, { set, found }]) => {
-      // A kind whose first result narrows the node in another way may also have a result for this requirement set.
+      // A kind that narrows the node in another way may also have devices for the requirements of this fit.
       const more = groups.size === 1 ? [] : answers.filter((one) => !found.includes(one));
       const joining = more.flatMap((one): KindAnswer[] => {
         if (!isFound(one.answer)) return [];

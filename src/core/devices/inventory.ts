@@ -38,16 +38,22 @@ export interface PooledDevice {
   readonly id: number;
   readonly pool: DevicePool;
   readonly device: Device;
-  /** The number of the device's properties. Equal numbers mean that no request can tell the devices apart. */
+  /** A number for the device's properties. Equal numbers: no request can tell the devices apart. */
   readonly content: number;
   readonly reach: Reach;
   /** Whether only one node can use the device: it was published for that node, or belongs to an instance type. */
   readonly isLocal: boolean;
-  /** Attribute → number of a group of devices that will have the same value of it. Absent: there is none. */
+  /**
+   * Attribute → the number of a group of devices that will have the same value of this attribute. Absent: the device is
+   * in no such group.
+   */
   readonly bound?: ReadonlyMap<string, number>;
 }
 
-/** Gives devices with equal content the same number. All searches of a pass share one object. */
+/**
+ * Gives equal texts the same number: devices with equal properties have equal texts. All searches of a pass share one
+ * object.
+ */
 export class Contents {
   readonly #numbers = new Map<string, number>();
 

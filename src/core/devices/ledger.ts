@@ -1,6 +1,6 @@
 /**
- * The devices that a pass has promised: what each planned or existing node uses, and on which node each claim has its
- * devices. When a fork is dropped, its changes are undone, the newest first.
+ * The devices that a plan has promised: what each planned or existing node uses, and on which node each claim has its
+ * devices. When a fork of the scheduling state is undone, so are its changes here, the newest first.
  * upstream: pkg/scheduling/dynamicresources/allocationtracker.go
  */
 import { within } from "../../base/within.ts";
@@ -104,7 +104,10 @@ export class DeviceLedger {
     });
   }
 
-  /** The devices that are in use from the view of a node that becomes this kind. */
+  /**
+   * The devices that are in use when a pod is tried on this node, assumed that the node becomes instance type kind
+   * `kind`.
+   */
   taken(holder: Holder, { kind, seed, uses = this.usesOf(holder).get(kind) }: TakenBy): Taken {
     const own = takenBy(uses);
     const counters = new Map<DevicePool, CounterUse>();

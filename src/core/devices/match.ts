@@ -1,4 +1,4 @@
-/** Whether a device matches a request. A device that is in use may match, too. */
+/** Whether the properties of a device match a request. A device that is in use may match, too. */
 import { within } from "../../base/within.ts";
 import { type Amounts, consumedBy } from "./capacity.ts";
 import type { Alternative } from "./claim-specs.ts";

@@ -1,5 +1,5 @@
 /**
- * The resource claims of a pod. A claim that Kubernetes has not generated yet is read from its template.
+ * The ResourceClaims of a pod. A claim that Kubernetes has not generated yet is read from its template.
  * upstream: pkg/controllers/provisioning/scheduling/dra.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -133,8 +133,9 @@ export class NeedsReader {
 }
 
 /**
- * What tells the entries of a pod apart. A pod may name one claim in two entries. An allocated one counts once. For
- * one without an allocation, kube-scheduler searches devices for each entry, and keeps those of the first.
+ * The key of an entry in the pod's spec. A pod may name one claim in two entries. If the claim is allocated, both
+ * entries have the same key, so the claim counts once. Otherwise kube-scheduler searches devices for each entry, and
+ * keeps those of the first.
  * upstream: kubernetes plugins/dynamicresources (podResourceClaims)
  */
 function entryKey({ name }: PodClaimEntry, { key, claim }: Pick<Need, "key" | "claim">): string {
@@ -163,7 +164,10 @@ function problemOf(
   return `${named} is in use by ${MAX_CONSUMERS} pods, the most that can share one`;
 }
 
-/** The most pods for which one claim can be reserved. upstream: kubernetes ResourceClaimReservedForMaxSize */
+/**
+ * The most pods for which one claim can be reserved.
+ * upstream: kubernetes ResourceClaimReservedForMaxSize
+ */
 const MAX_CONSUMERS = 256;
 const NOTHING: DeviceClaim = {};
 const EXTENDED = "of extended resources";

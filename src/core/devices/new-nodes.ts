@@ -1,6 +1,6 @@
 /**
- * How the places from which devices can be used narrow planned nodes. Requirement sets are numbers in a
- * RequirementSpace.
+ * How devices narrow planned nodes: a device can be used only on nodes with certain labels. Requirement sets are
+ * numbers in a RequirementSpace.
  */
 import { within } from "../../base/within.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
@@ -23,10 +23,7 @@ export class NewNodes {
     };
   }
 
-  /**
-   * The sets to which a node with set `at` can be narrowed so that it can use something with this reach, one for each
-   * term.
-   */
+  /** A node with set `at` can be narrowed to these sets to use a device with this reach: one set for each term. */
   ways(reach: Reach, at: SetId): readonly SetId[] {
     if (reach === "everywhere") return [at];
     if ("node" in reach) return [];
@@ -40,9 +37,7 @@ export class NewNodes {
     return found;
   }
 
-  /**
-   * The sets to which a node with set `at` can be narrowed so that it satisfies all reaches. At most {@link MOST_WAYS}.
-   */
+  /** A node with set `at` can be narrowed to these sets to satisfy all reaches. At most {@link MOST_WAYS}. */
   waysOfAll(reaches: readonly Reach[], at: SetId): readonly SetId[] {
     let sets: readonly SetId[] = [at];
     for (const reach of reaches) {

@@ -1,7 +1,7 @@
 /**
- * Finds devices for the claims of one pod on one node. The search is depth first over claims, requests, alternatives
- * and devices. Of equal devices, only the first is tried. The number of steps is bounded, so equal input gives an equal
- * result.
+ * Finds devices (Dynamic Resource Allocation) for the claims of one pod on one node. The search is depth first over
+ * claims, requests, alternatives and devices. Of equal devices, only the first is tried. The number of steps is
+ * bounded, not the time, so equal input gives an equal result.
  * upstream: pkg/scheduling/dynamicresources/allocator.go (bounded by seconds there)
  */
 import { within } from "../../base/within.ts";
@@ -79,7 +79,7 @@ interface Position {
   readonly request: number;
 }
 
-/** How far one alternative of a request is filled with devices. */
+/** How far one alternative of a request is filled with devices. Each of its slots needs one device. */
 interface Filling<S> {
   readonly position: Position;
   readonly alternative: Alternative;
@@ -94,7 +94,7 @@ interface Filling<S> {
   readonly at: S;
 }
 
-/** How many devices are compared for one step of the budget. Trying a device costs a whole step. */
+/** How many devices are compared with a request for one step of the budget. Trying a device costs a whole step. */
 const LOOKED_AT_PER_STEP = 16;
 
 class Search<S> {
@@ -288,7 +288,7 @@ class Search<S> {
 }
 
 /**
- * Why kube-scheduler would refuse the node because of a request for all devices, even if another alternative fits.
+ * Why kube-scheduler would refuse the node because a request asks for all devices, even if another alternative fits.
  * kube-scheduler checks every pool, of any driver, that has a slice for the node. Kubernetes 1.34 also treats a pool as
  * incomplete if some of its slices are for other nodes. Kubernetes 1.35 does not.
  * upstream: dynamic-resource-allocation/structured, validateDeviceRequest and GatherPools

@@ -1,6 +1,6 @@
 /**
- * CEL selectors of DeviceClasses and requests. Each selector is compiled once, and evaluated once for each content of a
- * device.
+ * CEL selectors of DeviceClasses and of device requests. Each selector is compiled once, and evaluated once for devices
+ * with equal properties.
  */
 import type { Device, DeviceSelector } from "../../apis/resource/kinds.ts";
 import { within } from "../../base/within.ts";

@@ -42,7 +42,7 @@ interface RequestVerdict {
 /** The explanation by {@link verdictOf}. */
 export interface Verdict {
   readonly text: string;
-  /** How near the node is to having the devices. The number is larger for nodes whose devices pass more steps. */
+  /** How near the node is to having the devices. The number is larger if its devices pass more steps of the check. */
   readonly nearness: number;
 }
 

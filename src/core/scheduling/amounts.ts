@@ -1,6 +1,6 @@
 /**
  * Resources as rows of numbers: each resource name has a fixed position. In a large cluster, nodes are compared with
- * requests many million times in one round, and rows of numbers are the fastest form.
+ * requests many million times in one round of disruption, and rows of numbers are the fastest form.
  *
  * Positions are never freed. So only resources that some node has get a position; there are few of them. Pods may
  * request any number of other names.
@@ -80,7 +80,7 @@ export function isWithin(demand: Demand, amounts: Amounts): boolean {
   }
   for (let index = 0; index < unseen.length; index++) {
     const { name, amount } = unseen[index] as Unseen;
-    // Some node may have got this resource after the demand was computed.
+    // A node may have been added with this resource after the demand was computed.
     if (amount > amountOf(amounts, name)) return false;
   }
   return true;

@@ -1,6 +1,6 @@
 /**
- * The labels of an existing node, to be compared with requirements. A node's label has one value or does not exist, and
- * never changes here. Nothing is copied, because there may be 100,000 nodes.
+ * The labels of an existing node, to be compared with requirements. Each label has one value or does not exist, and it
+ * never changes in this object. Nothing is copied, because there may be 100,000 nodes.
  */
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { allows, allowsAbsence, isImpossible, oneOf, type Requirement } from "./requirement.ts";

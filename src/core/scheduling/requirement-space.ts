@@ -1,6 +1,6 @@
 /**
- * Gives sets of requirements numbers. A planning pass uses few different sets very often. So each set is stored once,
- * and two sets are combined only once.
+ * Gives each set of requirements a number. A planning pass uses few different sets very often. So each set is stored
+ * once, and two sets are combined only once.
  */
 import { oneOf } from "./requirement.ts";
 import { type Conflict, Requirements } from "./requirements.ts";
@@ -29,8 +29,8 @@ export class RequirementSpace {
   }
 
   /**
-   * Whether instance types or offerings define the label. For any other label, a new node gets the lowest allowed
-   * value.
+   * Whether instance types or offerings define the label. For any other label, a new node gets the lowest allowed value
+   * of its NodePool.
    */
   isOfTypes(key: string): boolean {
     return this.#mayBeUndefined.has(key);
@@ -73,7 +73,7 @@ export class RequirementSpace {
     return this.get(node).conflicts(wanted, this.#mayBeUndefined);
   }
 
-  /** The set with the key narrowed to these values. Undefined: it allows none of them. */
+  /** The node's set, with only these values for the key. Undefined: the set allows none of them. */
   narrow(node: SetId, key: string, values: readonly string[]): SetId | undefined {
     let ofKey = this.#narrowings.get(key);
     if (ofKey === undefined) {

@@ -1,6 +1,6 @@
 /**
- * A set of requirements, at most one for each label: what a pod requires of its node, what a pool offers, or what
- * labels a node has. It never changes.
+ * A set of requirements, at most one for each label: what a pod requires of its node, what a pool allows for its nodes,
+ * or what labels a node has. A set never changes.
  * upstream: pkg/scheduling/requirements.go
  */
 
@@ -209,7 +209,7 @@ export class Requirements {
   }
 }
 
-/** Whether there is a value that both allow, or both allow the label to be absent. */
+/** Whether a label can satisfy both: there is a value that both allow, or both allow the label to be absent. */
 function meets(own: Requirement, wanted: Requirement): boolean {
   return intersects(own, wanted) || (allowsAbsence(own) && allowsAbsence(wanted));
 }

@@ -1,10 +1,13 @@
 /**
- * Returns one object for equal sets. The types that are still possible on planned nodes are computed many thousand
- * times, but there are few different results. So facts about a result can be cached by object.
+ * Returns one object for equal sets. The instance types that are still possible on a planned node are computed many
+ * thousand times, but there are few different results. One object for each result lets other code cache facts by
+ * object.
  */
 import { type Bits, equalBits, hashOfBits } from "./bits.ts";
 
-/** The most sets that are kept. A bound is needed because a planning state may be used for days. */
+/**
+ * The most hashes for which sets are kept. A bound is needed because the state of what-if questions is used for days.
+ */
 const MOST_KEPT = 10_000;
 
 export class SharedBits {
