@@ -29,7 +29,10 @@ import { Topology } from "./topology/topology.ts";
 /** A pass in which no pod is placed. Plans work on its forks. */
 export type BasePass = Pass & { readonly classes: PodClasses; readonly forks: Forks };
 
-/** The scheduling state before any pod is placed. `idle`: there are no pods to place. */
+/**
+ * The scheduling state before any pod is placed. `idle`: there are no pods to place, so NodePools are not prepared.
+ * `nodes`: the existing nodes that may take pods.
+ */
 export function createPass(
   input: SchedulingInput,
   volumes: VolumeIndex,

@@ -26,7 +26,7 @@ export interface ForkOptions {
    * the outer one.
    */
   readonly asUpstream?: boolean;
-  /** Clears what pod classes know about nodes that refused them. */
+  /** Clears the nodes that pod classes remember as refusing them. Called after changes were undone. */
   readonly forget: () => void;
 }
 
@@ -171,8 +171,8 @@ export class Fork {
   }
 
   /**
-   * The existing nodes that got their first pod of this fork after the moment, by index, each with its state before
-   * that. `since` absent: all such nodes.
+   * The existing nodes that got their first pod of this fork after `since`, by index, each with its state before that
+   * pod. `since` absent: all nodes that got a pod in this fork.
    */
   touched(since?: Pick<Savepoint, "placed">): readonly Saved[] {
     const first: Saved[] = [];

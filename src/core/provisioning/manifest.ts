@@ -1,5 +1,5 @@
 /**
- * Builds the NodeClaim (or, for a Provisioner, the Machine) that is created from a planned claim.
+ * Builds the NodeClaim (or, for a Provisioner, the Machine) that is created from a planned node.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
  */
 import { claimHead, fromClaim, withClaimKubelet } from "../../apis/hub/claim.ts";

@@ -1,6 +1,10 @@
 /**
  * Finds the place of one pod: an existing node, then a planned node, then a new node. If there is none, the pod drops
- * one preference and is tried again.
+ * one preference and is tried again. `place` returns one of these outcomes:
+ * - `placed`: a node takes the pod.
+ * - `tryAgain`: the pod may get a place after other pods, for example by its pod affinity.
+ * - `hopeless`: no other pod of this plan can help.
+ * - `deferred`: the pod waits for a reservation, until the next pass.
  * upstream: pkg/controllers/provisioning/scheduling/scheduler.go
  */
 import { intersectionOf, type Marks } from "../scheduling/bits.ts";
@@ -27,8 +31,8 @@ export interface Pass {
   /** Called before an existing node gets a pod. Absent: changes are never undone. */
   readonly onTouch?: (node: ExistingNode) => void;
   /**
-   * Whether the node is unchanged since the cluster was prepared. If so, its refusal holds for all what-if questions.
-   * Absent: only one plan is made.
+   * Whether no fork has placed a pod on the node. If so, its refusal is valid for all what-if questions (plans without
+   * some nodes). Absent: only one plan is made.
    */
   readonly isUntouched?: (node: ExistingNode) => boolean;
   /** Indices of existing nodes that may not take pods. Absent: all may. */
@@ -40,8 +44,8 @@ export interface Pass {
 }
 
 /**
- * The value of `failedAt` for a class that stays refused for the rest of the plan: it has no topology rules, volumes or
- * resource claims.
+ * The value of `failedAt` for a class that stays refused for the rest of the plan: it has no topology rules, no volumes
+ * and no resource claims.
  */
 const HOPELESS = Number.POSITIVE_INFINITY;
 
@@ -98,7 +102,7 @@ export function isStuck(pass: Pass, podClass: PodClass): boolean {
 
 /**
  * A number that grows whenever a class that failed may succeed now: a planned node was opened, a topology group of the
- * class counted a pod, or a shared resource claim got devices. All other changes only use up room.
+ * class counted a pod, or a shared resource claim got devices. All other changes of a plan only use up room.
  */
 function progressOf(pass: Pass, podClass: PodClass): number {
   let sum = pass.claims.size;
@@ -147,7 +151,7 @@ function onOpenClaim(
   let best: { readonly claim: NewNodeClaim; readonly fit: Fit } | undefined;
   let leastRise = Number.POSITIVE_INFINITY;
   pass.claims.find(variant.closed, (claim) => {
-    // Two separate calls, so that V8 compiles the first one, which runs very often, for one method.
+    // `accepts` runs very often. It has a call of its own, because V8 compiles a call of one fixed method better.
     const trial =
       accepts === "accepts"
         ? claim.accepts(pod, podClass, variant)
@@ -178,8 +182,8 @@ function priceOfNew(pass: Pass, tried: TriedPod): number {
 }
 
 /**
- * A new planned node without pods. If pods are placed by price, burstable types are excluded, because their price
- * assumes CPU credits.
+ * A new planned node without pods. If pods are placed by price, it has no burstable types, because their price assumes
+ * CPU credits.
  */
 function newClaim({ claims, context, nodeMicroUsd }: Pass, template: Template): NewNodeClaim {
   const { budget, steady } = template;
@@ -205,7 +209,7 @@ interface Opened {
 
 /**
  * A new node of the first pool that can launch one for the pod. If pods are placed by price: of the pools with that
- * rank, the one where the node costs least.
+ * rank (weight), the one where the node costs least. Undefined: no pool can.
  */
 function newFor(pass: Pass, { pod, podClass, variant }: TriedPod): Opened | "deferred" | undefined {
   const { strictReservations } = pass.context;

@@ -22,7 +22,7 @@ export interface PlannedClaim {
    */
   readonly instanceTypes: readonly InstanceType[];
   readonly pods: readonly Pod[];
-  /** The requests of `pods` and of daemons together. */
+  /** The requests of `pods` and of the node's DaemonSet pods together. */
   readonly requests: Resources;
   /** The cheapest offering of all instance types that satisfies the requirements. */
   readonly cheapest: {
@@ -53,9 +53,12 @@ export interface PoolRejection {
    * Reason → number of the pool's instance types that were refused for it. Each type counts only for its first reason.
    */
   readonly rejected: Readonly<Partial<Record<RejectionReason, number>>>;
-  /** Reasons why other required terms of the pod failed. The message is about the term that passed the most stages. */
+  /**
+   * A pod may have several required node affinity terms. `message` is about the term that passed the most stages of the
+   * check. Here are the reasons why the other terms failed.
+   */
   readonly otherwise?: readonly RejectionReason[];
-  /** Whether the pod could be placed into a reservation that other planned nodes hold. */
+  /** Whether the pod could use a capacity reservation, but other planned nodes hold all of it. */
   readonly promised?: true;
 }
 
@@ -93,11 +96,17 @@ export interface UnschedulablePod {
    * checked.
    */
   readonly ignored?: true;
-  /** Whether the pod waits for reservations that other planned nodes hold. This is no failure: a later pass decides. */
+  /**
+   * Whether the pod waits because other planned nodes hold all reservations that it could use. This is no failure: a
+   * later pass places it.
+   */
   readonly deferred?: true;
 }
 
-/** A sticky pod that lost its planned node. It was planned like any other pod. */
+/**
+ * A sticky pod (it keeps the node that an earlier plan chose for it) that lost this node. It was planned like any other
+ * pod.
+ */
 export interface Unstuck {
   readonly pod: Pod;
   /** The name of the planned node, or of its claim. */

@@ -48,7 +48,7 @@ export interface SchedulingInput {
   readonly sticky?: ReadonlyMap<string, string>;
   /** Pools that are ready, not static and not being deleted, in any order. */
   readonly pools: readonly PoolInput[];
-  /** The reason to report for pods without a place if `pools` is empty. Absent: upstream's sentence. */
+  /** The reason to report for pods without a place if `pools` is empty. Absent: upstream's sentence is reported. */
   readonly withoutPools?: string;
   /** All nodes of the cluster. Nodes with `deleting` take no pods, but topology rules count the pods on them. */
   readonly nodes: readonly NodeView[];

@@ -3,9 +3,9 @@
  * nodes, and a reason for each pod without a place. Equal input gives an equal plan, whatever the order of its lists
  * is.
  *
- * Pods are placed one by one, the largest first. place.ts finds the place of one pod. If not all pods fit, the batch is
- * planned again with the pods of highest priority first. Planning is a generator that pauses often, so a large batch
- * does not block other controllers.
+ * Pods are placed one by one, the largest first. place.ts finds the place of one pod. If a pod has no place while pods
+ * of lower priority have one, the batch is planned again by priority. Planning is a generator that pauses often, so a
+ * large batch does not block other controllers.
  * upstream: pkg/controllers/provisioning/scheduling/scheduler.go
  */
 
@@ -47,11 +47,11 @@ import type { GroupDomains, TopologyGroup } from "./topology/topology-group.ts";
 
 const TRIES_PER_STEP = 64;
 /**
- * In {@link planByCheapestNode}, one pod may be checked on every planned node. So a step also ends after this number of
- * checks.
+ * A step ends after `TRIES_PER_STEP` tried pods, or after this number of checks of planned nodes. In {@link
+ * planByCheapestNode}, one pod may be checked on every planned node.
  */
 const ASKED_PER_STEP = 1_024;
-/** Number of devices that are tried in one step. */
+/** A step also ends after this number of devices was tried. */
 const DEVICES_PER_STEP = 4_096;
 
 /** Places some pods before the greedy rules do. Returns the pods that are left. */
@@ -70,8 +70,9 @@ export function solve(input: SchedulingInput): SchedulingResult {
 }
 
 /**
- * Plans with sticky pods kept on their nodes. If then a pod has no place while pods of lower priority have one, plans
- * again without sticky pods. kube-scheduler would give the room to the pod of higher priority anyway.
+ * Plans with sticky pods kept on the nodes that an earlier plan chose for them. If then a pod has no place while pods
+ * of lower priority have one, plans again without sticky pods. kube-scheduler would give the room to the pod of higher
+ * priority anyway.
  */
 export function* importantPodsFirst<R extends SchedulingResult>(
   input: SchedulingInput,
@@ -96,8 +97,8 @@ export function* importantPodsFirst<R extends SchedulingResult>(
 }
 
 /**
- * Adds the pods that were left out before planning, and sorts all pods without a place by name. Plans that are only
- * compared with each other need neither.
+ * Adds the pods that were left out before planning, and sorts all pods without a place by namespace and name. Plans
+ * that are only compared with each other need neither.
  */
 export function* wholePlan(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
   const { leftOut, unstuck } = batch;
@@ -120,11 +121,11 @@ export interface Batch {
   readonly notes: PoolNotes;
   /** Sticky pods that lost their nodes. */
   readonly unstuck: readonly Unstuck[];
-  /** Instance types and prices by kind of planned node, shared by all plans of the batch. */
+  /** Sorted instance types and prices for planned nodes with equal requirements, shared by all plans of the batch. */
   readonly kinds: Map<string, Kind>;
-  /** For each group of pods with affinity to each other: the domains where its first pod may go. */
+  /** For each group of pods that require each other by pod affinity: the domains where the first of them may go. */
   readonly groupDomains: ReadonlyMap<TopologyGroup, GroupDomains>;
-  /** Affinity groups whose pods are placed before all other pods. Absent: pods are placed by size only. */
+  /** Pod affinities whose pods are placed before all other pods. Absent: pods are placed by size only. */
   readonly together?: ReadonlySet<TopologyGroup>;
 }
 
@@ -158,8 +159,8 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
 }
 
 /**
- * One plan by the greedy rules. `opening`: places some pods before the greedy rules do. Pods of {@link Batch.leftOut}
- * are not in the plan.
+ * One plan by the greedy rules. `opening`: places some pods before the greedy rules do. The pods in `leftOut` of the
+ * batch are not in the plan. If a pod lacks a place while a pod of lower priority has one, plans again by priority.
  */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
   const result = yield* orChargedAsLargest(batch, yield* completePlan(batch, { opening }));
@@ -169,7 +170,7 @@ export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult
 }
 
 /**
- * The greedy plan, for pods of equal priority. Undefined: `isEnough` has found that the nodes planned so far are too
+ * The greedy plan, for pods of equal priority. Undefined: `isEnough` said that the nodes opened so far are too
  * expensive, so planning stopped.
  */
 export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
@@ -181,12 +182,12 @@ export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult
  * The plan by upstream's exact rules, which differ from the greedy rules of karpenter-ts:
  * - Among planned nodes with equally many pods, the node that got a pod last is tried first.
  * - A pod with anti-affinity leaves its planned node open to several domains.
- * - A spread tries only the domain with the fewest pods, and the first pod of an affinity only the first domain by name.
- *   Prices have no effect.
+ * - A spread tries only the domain with the fewest pods, and the first pod of an affinity only the first domain by
+ *   name. Prices have no effect.
  *
  * This plan often places fewer pods than {@link planOf} and drops more preferences. Sometimes it is cheaper, or a first
- * pod gets a larger node on which its followers fit. Undefined: kube-scheduler might refuse pods of this plan, because
- * a spread counts a domain too late (late-counts.ts).
+ * pod gets a larger node on which the other pods of its affinity fit. Undefined: kube-scheduler might refuse pods of
+ * this plan, because a spread counts a domain too late (late-counts.ts).
  */
 export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefined> {
   const plan = yield* plannedOnce(batch, { asUpstream: true });
@@ -211,8 +212,7 @@ type Stop = (claims: OpenClaims) => boolean;
 
 /**
  * If pods have no place because of limits, plans again and charges each planned node as its largest type, as upstream
- * does. Then early nodes may grow to larger types before later nodes use up the limit. Returns the plan that places
- * more pods.
+ * does. Then limits leave room for early nodes to grow to larger types. Returns the plan that places more pods.
  */
 function* orChargedAsLargest(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
   const isShort = plan.unschedulable.some(({ pools }) => pools.some(isKeptOutByLimits));
@@ -236,7 +236,9 @@ interface GreedySettings {
   /** Whether limits are charged with the largest type that a planned node may become. */
   readonly chargesMost?: boolean;
   readonly nodeMicroUsd?: number;
-  /** Late domains and first pods that an earlier plan of this batch has found (see late-counts.ts). */
+  /**
+   * Counts that an earlier plan of this batch learned too late (late-counts.ts). This plan assumes them from its start.
+   */
   readonly assumed?: readonly LateCount[];
 }
 
@@ -248,8 +250,8 @@ function* completePlan(batch: Batch, settings: GreedySettings): Steps<Scheduling
 
 /**
  * Plans again if a topology rule kept out a pod that has few domains to choose from. Then such pods come first, because
- * other pods may have taken their domains. The second plan is kept if it has fewer pending pods, and if the first plan
- * does not place more pods of a higher priority. `isEnough` applies only to the first plan.
+ * other pods may have taken their domains. The second plan is kept if it has fewer pending pods, unless the first plan
+ * places more pods of a higher priority. `isEnough` applies only to the first plan.
  */
 function* planned(batch: Batch, settings: GreedySettings): Steps<SchedulingResult | undefined> {
   const first = yield* plannedWithLateCounts(batch, settings);
@@ -265,9 +267,9 @@ function* planned(batch: Batch, settings: GreedySettings): Steps<SchedulingResul
 }
 
 /**
- * Plans again if a spread counted a domain, or the first pod of a host group, only after its own pods were placed. The
- * second plan is kept unless it leaves more pods pending. Pods that kube-scheduler would refuse count as pending.
- * `isEnough` applies only to the first plan.
+ * Plans again if a spread learned of a domain, or of the first pod of a host affinity, only after its own pods were
+ * placed. The second plan is kept unless it leaves more pods pending. Pods that kube-scheduler would refuse count as
+ * pending. `isEnough` applies only to the first plan.
  */
 function* plannedWithLateCounts(
   batch: Batch,
@@ -280,7 +282,7 @@ function* plannedWithLateCounts(
   return other === undefined || pendingBy(other) > pendingBy(first) ? first : other;
 }
 
-/** A plan. `late`: facts that a spread counted only after its own pods were placed (see late-counts.ts). */
+/** A plan. `late`: counts that a spread learned of only after its own pods were placed (late-counts.ts). */
 interface Planned {
   readonly result: SchedulingResult;
   readonly late: readonly LateCount[];
@@ -391,7 +393,7 @@ function deferral({ pod, podClass }: QueuedPod): UnschedulablePod {
   return { pod, message: podClass.deferred ?? "", pools: [], deferred: true };
 }
 
-/** Sorts pods into `classes`, and counts running pods for the topology groups. */
+/** Sorts pods into `classes` (pods that are equal for planning), and counts running pods for the topology groups. */
 function* classify(
   pass: BasePass,
   input: SchedulingInput,
@@ -429,14 +431,14 @@ function* classify(
   });
 }
 
-/** The pods of a node that are counted: neither leaving nor in the batch (by key). */
+/** The pods of a node that topology rules count: pods that are not terminating, and not in `batch` (keys of pods). */
 export function stayingPods(view: NodeView, batch: ReadonlySet<string>): readonly Pod[] {
   return view.pods.filter(
     (pod) => !isTerminating(pod) && !(batch.size > 0 && batch.has(keyOf(pod))),
   );
 }
 
-/** The groups of the pod's own anti-affinity. */
+/** The topology groups of the pod's required anti-affinities: they keep other pods away from this pod. */
 export function heldGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
   const { namespace = "default", labels = {} } = pod.metadata;
   return requiredOf(pod.spec.affinity?.podAntiAffinity).map((term) =>

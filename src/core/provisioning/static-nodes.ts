@@ -1,7 +1,7 @@
 /**
  * Plans the nodes of a static NodePool: a fixed number of nodes, spread over the zones that the pool allows. Each node
- * is planned for one placeholder pod, which shares no node with another placeholder. Upstream creates claims without
- * zones, and the cloud chooses the zones.
+ * is planned for one placeholder pod, and no node takes two of them. Upstream creates claims without zones, and the
+ * cloud chooses the zones.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";

@@ -1,7 +1,7 @@
 /**
  * Places sticky pods on the nodes that an earlier plan chose for them, before any other pod is placed. Each pod must
- * pass the same check as any pod on an existing node. A pod that fails is planned like the others, with a reason in
- * `unstuck`. Design: docs/designs/003-sticky-placement.md
+ * pass the same check as any pod on an existing node, except on claims without a capacity yet. A pod that fails is
+ * planned like the others, with a reason in `unstuck`. Design: docs/designs/003-sticky-placement.md
  */
 import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../base/steps.ts";
@@ -31,8 +31,9 @@ export interface Kept<T extends QueuedPod> {
 }
 
 /**
- * Places sticky pods. A pod may depend on another one by a spread or an affinity. So all lines are tried again until no
- * further pod is placed. `sticky`: key of the pod → name of its planned node or claim.
+ * Places sticky pods. A pod may depend on another one by a spread or an affinity. So the lines (pods of one class for
+ * one node) are tried again until no further pod is placed. `sticky`: key of the pod → name of its planned node or
+ * claim.
  */
 export function* keepPlaces<T extends QueuedPod>(
   pass: Pass,
@@ -133,8 +134,8 @@ function isOpen({ items, done }: Line): boolean {
 }
 
 /**
- * Refuses the first pod of the line, which loses its planned node. Pods without volumes are equal, so then the whole
- * line loses the node.
+ * Takes the planned node away from the first pod of the line. Pods without volumes are equal, so then all pods of the
+ * line lose the node.
  */
 function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   const { podClass, items, target, node } = line;
@@ -147,8 +148,8 @@ function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
 }
 
 /**
- * The refusal by a node that an earlier plan chose. An unlaunched claim was made for the pod and has no capacity yet,
- * so it never refuses.
+ * The refusal by the node that an earlier plan chose. A claim without a launched instance has no capacity yet and was
+ * made for the pod, so it never refuses.
  */
 function refusalBy(node: ExistingNode, item: QueuedPod, pass: Pass): NodeRefusal | undefined {
   const isUnlaunched = Object.keys(node.view.allocatable).length === 0;

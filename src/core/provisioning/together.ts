@@ -1,5 +1,5 @@
 /**
- * Places affinity groups, whose pods must or should run near each other, before all other pods. The first pod of a
+ * Places affinity groups before all other pods: pods that require or prefer to be near each other. The first pod of a
  * group decides the host or zone of all others. In the usual order, largest pods first, other large pods may take the
  * room that the rest of the group needs there.
  */
@@ -10,7 +10,7 @@ import type { QueuedPod } from "./batch/queue.ts";
 import { type Pass, place } from "./place.ts";
 import type { TopologyGroup } from "./topology/topology-group.ts";
 
-/** The affinity groups of those queued pods that are in `left`. */
+/** The topology groups of the pod affinity of those queued pods that are in `left`. */
 export function* affinityGroupsOf(
   queued: readonly QueuedPod[],
   left: ReadonlySet<QueuedPod["pod"]>,
@@ -30,8 +30,8 @@ function affinityGroupOf({ variants: [asWritten] }: PodClass): TopologyGroup | u
 }
 
 /**
- * Places the pods of these groups. Returns all pods that have no place: first those of the groups, then all other pods
- * in order.
+ * Places the pods of these groups. Returns the pods that are not placed: first those of the groups, then all pods of no
+ * group, in order.
  */
 export function* placeAffinityGroups(
   pass: Pass,

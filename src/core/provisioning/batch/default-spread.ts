@@ -1,7 +1,8 @@
 /**
  * Topology spread for pods that have no topologySpreadConstraints, as the operator configured it. The selector comes
- * from the Services that select the pod and from the pod's controller, as in kube-scheduler. A pod with neither gets
- * no spread. upstream: SCHEDULER_CONFIG, podTopologySpread
+ * from the Services that select the pod and from the pod's controller, as in kube-scheduler. A pod with neither gets no
+ * spread.
+ * upstream: SCHEDULER_CONFIG, podTopologySpread
  */
 import type { Service } from "../../../apis/core/kinds.ts";
 import type { Pod, TopologySpreadConstraint } from "../../../apis/core/pod.ts";

@@ -1,16 +1,16 @@
 /**
- * Finds pods that can use only some domains of a topology rule, because of their volumes or a selector. Other pods with
- * the same rule may take these domains although they could use other domains. If a pod has no place for this reason,
- * the batch is planned again with these pods first. Smallest case: three pods must be in different zones, and the first
- * pod takes the zone of the third pod's volume.
+ * Finds pods that can use only some domains (such as zones) of a topology rule, because of their volumes or a selector.
+ * Other pods with the same rule may take these domains although they could use other domains. If a pod has no place for
+ * this reason, the batch is planned again with these pods first. Smallest case: three pods must be in different zones,
+ * and the first pod takes the zone of the third pod's volume.
  */
 import type { SchedulingResult } from "../result.ts";
 import type { PodClass } from "./pod-class.ts";
 import type { QueuedPod } from "./queue.ts";
 
 /**
- * The most tries of pods with few domains in one plan. Each of these pods is tried again after each placement of
- * another pod.
+ * The most tries of pods with few domains in one plan: each of them may be tried again after each placement of another
+ * pod.
  */
 const MOST_TRIES = 5_000;
 
@@ -26,8 +26,8 @@ export function hasFewDomains({ volumeSets, variants: [asWritten] }: PodClass): 
 }
 
 /**
- * Whether topology rules kept out a pod with few domains, and it may help to place such pods first: there are other
- * pods, and the batch is small enough.
+ * Whether topology rules kept out a pod with few domains, and it may help to place such pods first. It cannot help if
+ * all pods are such pods. Large batches are not tried.
  */
 export function areFewDomainsTaken(
   queued: readonly QueuedPod[],

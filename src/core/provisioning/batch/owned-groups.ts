@@ -1,4 +1,7 @@
-/** Finds the topology groups of a pod's own rules: spreads, affinities and anti-affinities. */
+/**
+ * Finds the topology groups of a pod's own rules: spreads, affinities and anti-affinities. A topology group counts the
+ * pods that a rule selects, in each domain.
+ */
 import type { Pod, PodAffinityTerm, Toleration } from "../../../apis/core/pod.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import type { Topology } from "../topology/topology.ts";
@@ -43,7 +46,7 @@ export function ownedGroups(
   const near = (type: "affinity" | "antiAffinity", terms: readonly PodAffinityTerm[]): void => {
     for (const term of terms) find(type, term, () => topology.affinity(term, type, owner));
   };
-  // A spread counts nodes that satisfy any required term of the pod, as in kube-scheduler.
+  // A spread counts pods on nodes that satisfy any required node affinity term of the pod, as in kube-scheduler.
   for (const one of wishes.spreads)
     find("spread", one, () => topology.spread(one, owner, requiredAlternatives(pod.spec)));
   const { affinity, preferredAffinity, antiAffinity, preferredAntiAffinity } = wishes;

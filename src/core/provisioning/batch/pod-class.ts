@@ -1,7 +1,7 @@
 /**
  * A class is a set of pods that are equal for planning: same requests, rules, host ports and volume zones, counted by
  * the same topology groups. Facts about a class are computed once. A class has one variant for each step of dropping
- * preferences. A variant remembers the nodes that can never take it.
+ * preferences. A variant remembers the nodes that can never take its pods.
  */
 import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
 import { maxRunMs } from "../../../apis/core/max-run.ts";
@@ -34,30 +34,36 @@ export interface Variant {
   readonly requirements: Requirements;
   /** The requirements without any preferred term. They decide which topology domains count. */
   readonly strict: Requirements;
-  /** The requirements without the host name, because a planned node has no host name yet. */
+  /** The id of the requirements without the host name, because a planned node has no host name yet. */
   readonly set: SetId;
   readonly hostname: Requirement | undefined;
   readonly tolerations: readonly Toleration[];
   readonly rules: readonly Rule[];
-  /** The rules about hosts. They never narrow a node's requirements, and are checked first. */
+  /**
+   * The topology rules over hosts. They never narrow a node's requirements, and are checked first. `narrowingRules` are
+   * those over other keys, such as zones.
+   */
   readonly hostRules: readonly Rule[];
   readonly narrowingRules: readonly Rule[];
   readonly wishes: Wishes;
   /** Existing nodes that refuse the variant in every what-if question. Absent: only one plan is made. */
   readonly ruledOut?: Marks;
   /**
-   * Nodes whose labels and taints are known to fit, and where the volumes can be reached. This does not change within a
-   * pass.
+   * Existing nodes whose labels and taints are known to fit, and where the volumes can be reached. This does not change
+   * within a pass.
    */
   readonly metNodes: Marks;
   readonly deadNodes: Marks;
   readonly deadClaims: Marks;
-  /** Sets of planned nodes to skip: `deadClaims`, and the nodes that an anti-affinity excludes. */
+  /**
+   * Sets of planned nodes to skip: `deadClaims`, and for each anti-affinity over hosts the nodes that have one of its
+   * pods.
+   */
   readonly closed: readonly Marks[];
   readonly deadTemplates: Marks;
   /**
-   * Sets of node requirements that topology refused, each with the revision of the narrowing rules at that time.
-   * Absent: none.
+   * Sets of node requirements that topology refused, each with a number that grows when counts of the rules change.
+   * While the number is the same, the refusal is valid. Undefined: none was refused yet.
    */
   refusedSets: Map<SetId, number> | undefined;
 }
@@ -80,12 +86,10 @@ export interface PodClass extends Pick<Draft, "requests" | "demand" | "ports" | 
   readonly variants: Variant[];
   /**
    * The value of `progressOf` (place.ts) when the class last failed. While that value is unchanged, the class is not
-   * tried again.
+   * tried again. -1: the class has not failed.
    */
   failedAt: number;
-  /**
-   * Why these pods wait for a later pass, so that the class is not tried again in this one. Absent: they do not wait.
-   */
+  /** Why these pods wait for a reservation until a later pass. Absent: they do not wait. */
   deferred?: string;
 }
 
@@ -110,8 +114,8 @@ export class PodClasses {
   readonly #known: Known;
   readonly #drafts: Draft[] = [];
   /**
-   * Drafts by what a pod requires beyond its template, then by the template. Two short keys are cheaper than one long
-   * key.
+   * Drafts (pods with equal specs) by what a pod requires beyond its template, then by the text of its spec. Two short
+   * keys are cheaper than one long key.
    */
   readonly #byWishes = new Map<string, Map<string, Draft>>();
   /** Amounts by requests. Many drafts have equal requests. */
@@ -120,7 +124,7 @@ export class PodClasses {
   readonly #ofTemplates = new Map<string, WeakMap<PodTemplate, Draft>>();
   /** Classes by the groups that count their pods, then by draft. */
   readonly #classes = new Map<readonly TopologyGroup[], Map<Draft, PodClass>>();
-  /** By namespace: the topology groups of rules that mean the same for every pod of the namespace. */
+  /** By namespace: the topology groups of rules that have the same meaning for every pod of the namespace. */
   readonly #ofNamespace = new Map<string, Map<object, TopologyGroup>>();
   readonly #counting = new Map<readonly TopologyGroup[], Counting>();
 
@@ -133,7 +137,7 @@ export class PodClasses {
     return this.#drafts.length;
   }
 
-  /** The classes of all drafts that have a running pod (see {@link Draft.running}). */
+  /** The classes of all drafts that have a running pod in the prepared cluster. */
   running(): readonly PodClass[] {
     return this.#drafts
       .filter(({ running }) => running > 0)
@@ -195,7 +199,8 @@ export class PodClasses {
   }
 
   /**
-   * Topology groups by rule. Pods of a namespace share the map, unless their rules depend on more than the namespace.
+   * The topology groups of these pods' rules, by rule. Pods of a namespace share the map, unless their rules depend on
+   * more than the namespace.
    */
   #groupsOf(
     { required, tolerations }: Wishes,
@@ -314,7 +319,7 @@ export class PodClasses {
   }
 }
 
-/** The rules for which `isOne` is true. If that is so for all of them, returns the same list. */
+/** The rules for which `isOne` is true. If it is true for all of them, returns the same list. */
 function those(rules: readonly Rule[], isOne: (rule: Rule) => boolean): readonly Rule[] {
   return rules.every(isOne) ? rules : rules.some(isOne) ? rules.filter(isOne) : NO_RULES;
 }
@@ -331,7 +336,7 @@ export function* variantsOf(
   }
 }
 
-/** A copy of the variant without the nodes that have refused it. */
+/** A copy of the variant that remembers no nodes as refusing it. */
 export function untried(variant: Variant): Variant & { readonly ruledOut: Marks } {
   const deadClaims = new Marks();
   const [, ...closing] = variant.closed;
@@ -361,7 +366,10 @@ export function forgetTries(podClass: PodClass): void {
   }
 }
 
-/** The most different amounts that are kept. A bound is needed because a prepared cluster is kept for days. */
+/**
+ * The most different amounts that are kept. A bound is needed because the cluster that what-if questions use is kept
+ * for days.
+ */
 const MOST_AMOUNTS = 10_000;
 const NO_VOLUMES = new VolumeIndex({ claims: [], volumes: [], classes: [], csiNodes: [] });
 const NO_LABELS: Readonly<Record<string, string>> = {};
@@ -387,7 +395,7 @@ export interface Draft extends Amounts {
   readonly groups: Map<object, TopologyGroup>;
   /** The groups of all topology rules of the pod, before any preference is dropped. */
   owned: readonly TopologyGroup[];
-  /** How many pods of this draft run in the prepared cluster. Its other pods are pending or gone. */
+  /** How many pods of this draft run in the cluster that what-if questions use. 0: they are pending or gone. */
   running: number;
   /**
    * Classes of one draft share their equal variants. Key: the number of dropped preferences, then for each topology
@@ -410,8 +418,8 @@ function ownerOf(pod: Pod): Owner {
 }
 
 /**
- * Computes in advance, once for each template, what a pass will need. Skips pods that are not planned, and pods with
- * volume claims, because volumes are known only in a pass.
+ * Fills the caches of one pod template in advance: requests, host ports and rules. Skips pods that are not planned, and
+ * pods with volume claims, because volumes are known only in a pass.
  */
 export function readPod(pod: Pod, { preferencePolicy, wellKnownLabels }: Settings): void {
   const known = { volumes: NO_VOLUMES, wellKnownLabels, ownerLabels: [], plansClaims: false };

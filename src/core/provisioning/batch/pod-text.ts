@@ -11,8 +11,8 @@ import type { SetId } from "../../scheduling/requirement-space.ts";
 
 /**
  * The requirements of the pod beyond its template, as a text. Pods of one template with equal texts are planned alike.
- * The text has no labels, because each pod of a StatefulSet has a label with its own name. But the text has all labels
- * if rules refer to them by matchLabelKeys.
+ * Labels are left out, because each pod of a StatefulSet has a label with its own name. They are included if rules
+ * refer to them by matchLabelKeys.
  */
 export function besideTemplate(pod: Pod, volumeSets: readonly SetId[]): string {
   const { spec, metadata } = pod;

@@ -44,7 +44,7 @@ interface Read {
   readonly wishes: Wishes;
 }
 
-/** The last result for each template. */
+/** The last result for each pod template. */
 const readOf = new WeakMap<PodTemplate, Read>();
 
 /** All rules of the pod. With policy `Ignore`, preferences are left out. Computed once for each template. */
@@ -126,7 +126,10 @@ export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined 
   return undefined;
 }
 
-/** The requirements of a node for these wishes. `strict`: without the heaviest preferred term. */
+/**
+ * What a node must satisfy for these wishes: the first required term with the heaviest preferred term. `strict`:
+ * without the preferred term.
+ */
 export function nodeRequirements(wishes: Wishes): { all: Requirements; strict: Requirements } {
   const strict = wishes.required[0] ?? Requirements.NONE;
   const heaviest = wishes.preferred[0];

@@ -1,7 +1,7 @@
 /**
  * The order in which pods are placed: largest first, so that small pods fill the gaps. A pod without a place is tried
- * again as long as other pods are still being placed, because it may need to be near one of them. upstream:
- * pkg/controllers/provisioning/scheduling/queue.go
+ * again as long as other pods are still being placed, because it may need to be near one of them.
+ * upstream: pkg/controllers/provisioning/scheduling/queue.go
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -34,9 +34,11 @@ export class Queue {
   /** Pods that are tried before all others, and again after each placement. */
   readonly #early: QueuedPod[];
   readonly #isEarly: (podClass: PodClass) => boolean;
-  /** Index of the next early pod to try. The early pods before it were tried since the last placement. */
+  /** Index of the next early pod to try. The early pods before it were tried since the last placement of any pod. */
   #nextEarly = 0;
-  /** Number of pods that were put back since the last placement. Planning ends when no other pods are left. */
+  /**
+   * Number of pods that were put back since the last placement. If all pods that are left were put back, planning ends.
+   */
   #inVain = 0;
   #isOut = false;
 
@@ -173,8 +175,8 @@ export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> 
 }
 
 /**
- * Groups pods by requests and creation time. Reads every pod once, in memory order; with a million pods this is most of
- * the work.
+ * Groups pods by requests and creation time. Reads every pod once, in the order of the list; with a million pods this
+ * is most of the work.
  */
 class Levels {
   readonly #byText = new Map<string, Level>();

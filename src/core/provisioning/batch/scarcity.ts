@@ -1,6 +1,7 @@
 /**
- * If not all pods fit, those with higher priority are placed first. If all fit, priority has no effect, because
- * placing by size packs better. karpenter-ts only: upstream ignores priority.
+ * Compares plans by the priority of their pods. If a pod has no place while a pod of lower priority has one, a plan by
+ * priority is made. Otherwise priority has no effect, because placing by size packs better. karpenter-ts only: upstream
+ * ignores priority.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
@@ -17,8 +18,8 @@ export function isPriorityInverted(result: SchedulingResult): boolean {
 }
 
 /**
- * Compares two plans. Takes the highest priority at which they place different numbers of pods. True: `result` places
- * more there.
+ * Whether `result` serves higher priorities better than `other`: it places more pods of the highest priority at which
+ * the two differ.
  */
 export function placesHigherPriorities(result: Places, other: Places): boolean {
   const [own, others] = [countByPriority(result), countByPriority(other)];
@@ -30,8 +31,8 @@ export function placesHigherPriorities(result: Places, other: Places): boolean {
 }
 
 /**
- * Whether the pod might have a place if other pods had none. True if limits or reservations of other pods refused it,
- * or if there is no pool.
+ * Whether the pod might have a place if other pods had none: limits or reservations that others use up refused it, or
+ * there is no pool.
  */
 function wantedRoom({ ignored, pools }: UnschedulablePod): boolean {
   return ignored !== true && (pools.length === 0 || pools.some(isBounded));

@@ -60,8 +60,9 @@ export function* sortOut(
 }
 
 /**
- * Finds pods that differ only in their names. Pods of one template share one spec object and one label object. So pods
- * with the same two objects are equal. `T`: the facts that are computed once for each group. Exported for tests.
+ * Finds pods that differ only in their names. Pods of one template share one spec object and one label object, so pods
+ * with the same two objects are equal. `T`: the facts that are computed once for each group of equal pods. Exported for
+ * tests.
  */
 export class EqualPods<T> {
   readonly #find: (sample: Pod) => T;

@@ -1,6 +1,6 @@
 /**
- * The first stages of the feasibility check for a new node: taints, host name, labels, places of volumes. Placing other
- * pods never changes their results. Placement and explanation call these stages in the same order.
+ * The first stages of the feasibility check for a new node: taints, host name, labels, places of volumes. Pods that are
+ * placed elsewhere never change their results. Placement and explanation call these stages in the same order.
  */
 import type { Taint } from "../../../apis/core/node.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
@@ -9,7 +9,7 @@ import type { RequirementSpace, SetId } from "../../scheduling/requirement-space
 import type { Conflict } from "../../scheduling/requirements.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 
-/** A planned node, or the template of a new node. */
+/** A planned node, or what a NodePool says about its new nodes. */
 export interface Admitting {
   readonly taints: readonly Taint[];
   /** The requirements on the node's labels. */

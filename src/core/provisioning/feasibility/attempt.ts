@@ -1,5 +1,5 @@
 /**
- * An attempt to place one pod on existing nodes. Nothing else is placed during the attempt. So a topology rule about
+ * An attempt to place one pod on existing nodes. No other pod is placed during the attempt. So a topology rule over
  * zones has the same result for all nodes of a zone, and the result is cached.
  */
 import type { Pod } from "../../../apis/core/pod.ts";

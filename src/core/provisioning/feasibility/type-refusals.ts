@@ -1,6 +1,7 @@
 /**
- * Why an instance type refuses a pod: every stage that fails, with the value that causes it. Placement checks the same
- * stages for all types at once, as columns of the `TypeTable`. test/fuzz/feasibility.test.ts compares the two.
+ * Why an instance type refuses a pod: every stage of the check that fails, with the value that causes it. Placement
+ * checks the same stages for all types at once, with one bit for each type. test/fuzz/feasibility.test.ts compares the
+ * two.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";

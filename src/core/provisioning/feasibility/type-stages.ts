@@ -1,7 +1,7 @@
 /**
- * The stages of the check for a new node that exclude instance types: host ports, volume attachments and minValues.
- * Placement and explanation call the same functions. Requirements, resources and offerings are columns of the
- * `TypeTable`.
+ * The stages of the check for a new node that exclude instance types by host ports, volume attachments and minValues.
+ * Placement and explanation call the same functions. Requirements, resources and offerings are checked in
+ * pools/instance-types.ts.
  */
 import { type HostPort, hostPortsConflict } from "../../../apis/core/host-ports.ts";
 import { type Bits, bitIndices, clearBit, commonBits } from "../../scheduling/bits.ts";
@@ -11,7 +11,7 @@ import type { VolumeUsage } from "../../scheduling/volumes.ts";
 import type { Template } from "../pools/pool-template.ts";
 import { withWholeTypes } from "../pools/whole-types.ts";
 
-/** The types on which no daemon uses one of these host ports. Returns `types` itself if all are left. */
+/** Those of `types` on which no DaemonSet pod uses one of these host ports. Returns `types` itself if all are left. */
 export function withFreePorts(
   { daemons }: Template,
   ports: readonly HostPort[],
@@ -28,7 +28,7 @@ export function withFreePorts(
   return left ?? types;
 }
 
-/** The types that can attach all these volumes. Returns `types` itself if all are left. */
+/** Those of `types` that can attach all these volumes. Returns `types` itself if all are left. */
 export function withSlots({ slots }: Template, volumes: VolumeUsage, types: Bits): Bits {
   const holding = slots.holding(volumes);
   return holding === undefined ? types : commonBits(types, holding);

@@ -58,7 +58,10 @@ export function groupDomainsOf(
   return groupDomains;
 }
 
-/** For each affinity group: the classes that have this affinity and are counted by it, with their numbers of pods. */
+/**
+ * For each affinity group: the classes of pods that have this affinity and are counted by it, with their numbers of
+ * pods.
+ */
 function ownersOf(queued: readonly QueuedPod[]): ReadonlyMap<TopologyGroup, Map<PodClass, number>> {
   const counts = new Map<PodClass, number>();
   for (const { podClass } of queued)
@@ -111,8 +114,8 @@ export function waitsForGroup({ draft, sample, variants: [asWritten] }: PodClass
 }
 
 /**
- * Lets the first pod of the group choose any domain in which it fits. Called if the pod has no place otherwise. Returns
- * whether a group was changed.
+ * Lets the first pod of its affinity groups choose any domain in which it fits. Called if the pod has no place
+ * otherwise. Returns whether a group was changed.
  */
 export function freeFirstPod({ sample, variants: [asWritten] }: PodClass): boolean {
   let isGivenUp = false;
@@ -258,8 +261,8 @@ class AffinityGroupDomains implements GroupDomains {
   }
 
   /**
-   * Whether a new node in the domain could take a pod of the class. Limits are ignored, because they change during
-   * planning.
+   * Whether a new node in the domain could take a pod of the class. Limits are ignored, because what they leave changes
+   * during planning.
    */
   #canLaunch(podClass: PodClass, domain: string): boolean {
     const { templates, context } = this.#places;
@@ -301,8 +304,8 @@ class AffinityGroupDomains implements GroupDomains {
   }
 
   /**
-   * The requirements of new nodes for the class, one set for each required term and place of volumes. A term that
-   * requires a host name is left out, because no new node can have that name.
+   * The requirements of new nodes for the class: one set for each required node affinity term and each place of
+   * volumes. A term that requires a host name is left out, because no new node can have that name.
    */
   #wantedWithVolumes(podClass: PodClass): readonly SetId[] {
     const { space } = this.#places.context;

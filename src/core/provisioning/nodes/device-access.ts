@@ -1,6 +1,6 @@
 /**
- * The devices of Dynamic Resource Allocation in a scheduling state, for planned and existing nodes. The feasibility
- * check calls this class. It does not exist if Dynamic Resource Allocation is ignored.
+ * The devices of Dynamic Resource Allocation, for planned and existing nodes of one scheduling state. The feasibility
+ * check calls this class. No object of it is made if Dynamic Resource Allocation is ignored.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -30,7 +30,10 @@ interface AskedPlace {
 type Facts = Pick<SchedulingInput, "pods" | "pools" | "nodes"> & { readonly devices: DeviceFacts };
 
 export class DeviceAccess {
-  /** Whether further what-if questions follow. In the next question, devices that are in use now may be free again. */
+  /**
+   * Whether further what-if questions follow. If so, no refusal is final: devices that are in use now may be free in
+   * the next question.
+   */
   isAskedAgain = false;
   readonly #space: RequirementSpace;
   #new!: NewNodeDevices;
@@ -42,7 +45,7 @@ export class DeviceAccess {
     this.follow(facts);
   }
 
-  /** Starts again with new facts, and forgets all planned devices. */
+  /** Replaces all facts, and forgets all devices that plans have allocated. */
   follow({ devices, pods, pools, nodes }: Facts): void {
     const isPlain = (resource: string) =>
       nodes.some(({ allocatable }) => (allocatable[resource] ?? 0) > 0) ||
@@ -77,7 +80,7 @@ export class DeviceAccess {
     return this.#new;
   }
 
-  /** Whether some claim waits for devices. If none does, claims of pods need not be checked. */
+  /** Whether some resource claim waits for devices. If none does, claims of pods need not be checked. */
   get isClaimed(): boolean {
     return this.state.isClaimed;
   }
@@ -147,8 +150,8 @@ export class DeviceAccess {
 }
 
 /**
- * Whether nodes can use the slice's devices. A slice for several nodes that is owned by one Node vanishes with that
- * Node.
+ * Whether nodes can use the devices of this ResourceSlice. A slice for several nodes that is owned by one Node vanishes
+ * with that Node.
  * upstream: pkg/controllers/provisioning/dra.go
  */
 function isPublished(

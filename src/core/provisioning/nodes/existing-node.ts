@@ -1,5 +1,5 @@
 /**
- * An existing node, or a claim of an earlier pass, and its room for further pods.
+ * An existing node, or a NodeClaim of an earlier pass, and its room for further pods.
  * upstream: pkg/controllers/provisioning/scheduling/existingnode.go
  */
 import { type HostPort, hostPorts, hostPortsConflict } from "../../../apis/core/host-ports.ts";
@@ -39,7 +39,7 @@ import { UNNUMBERED } from "../topology/host-numbers.ts";
 import { isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
 import type { DeviceAccess } from "./device-access.ts";
 
-/** The result of a stage that refuses a pod. */
+/** The result of a stage of the check that refuses a pod. */
 interface Refusing {
   readonly stage: NodeRefusal["stage"];
   /** Whether the node refuses every pod of this class with these preferences for the rest of the pass. */
@@ -57,8 +57,8 @@ const PORTS_HELD: Refusing = { stage: "hostPorts", lasts: true };
  */
 const TOO_MANY_VOLUMES: Refusing = { stage: "attachSlots", lasts: false };
 /**
- * The refusal of a pod whose devices are not free. It is not final: the devices may be free in the next what-if
- * question.
+ * The refusal of a pod whose devices are not free now. Another pod of the plan, or the next what-if question, may free
+ * them or move its claim here.
  */
 const NO_DEVICES_NOW: Refusing = { stage: "devices", lasts: false };
 const NO_DEVICES: Refusing = { stage: "devices", lasts: true };
@@ -82,7 +82,7 @@ export function toDaemon(pod: Pod): Daemon {
   };
 }
 
-/** The state of a node at one moment of a fork, for {@link ExistingNode.restore}. */
+/** The state of a node at one moment of a fork (changes that can be undone), for {@link ExistingNode.restore}. */
 export interface Saved {
   readonly node: ExistingNode;
   /** Number of pods that were placed on the node. */
@@ -106,7 +106,7 @@ export class ExistingNode implements Place {
   gone = false;
   /** Number of the fork that last placed a pod on the node. 0: no fork did, or its changes are undone. */
   lastFork = 0;
-  /** Resources that are left without the changes of an open fork. */
+  /** What is left of each resource, without the changes of an open fork. `#remaining` includes these changes. */
   #settled: Amounts;
   #remaining: Amounts;
   readonly #ports: HostPort[];
@@ -283,7 +283,7 @@ export class ExistingNode implements Place {
     this.#mounts = mounts;
   }
 
-  /** Makes the changes permanent, so that {@link leftAt} includes them. */
+  /** Makes the changes of an open fork permanent, so that {@link leftAt} includes them. */
   settle(): void {
     this.#settled = this.#remaining;
   }

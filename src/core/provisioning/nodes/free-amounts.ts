@@ -43,7 +43,7 @@ export class FreeAmounts {
     }
   }
 
-  /** Must be called after the node has changed. */
+  /** Must be called after `leftAt` of the node has changed, or another node has taken its index. */
   update(node: ExistingNode): void {
     this.#nodes[node.index] = node;
     for (const [name, { left, short }] of this.#columns) {

@@ -16,7 +16,10 @@ interface State {
 
 export class LimitCharge {
   readonly #template: Template;
-  /** Whether nodes are charged against the limits. False: the pool has no limits, or the plan cannot reach them. */
+  /**
+   * Whether nodes are charged against the limits. False: the pool has no limits, or they have room for every node that
+   * the batch could need.
+   */
   readonly isCounted: boolean;
   /** The charge of this node. Undefined: nothing is charged yet. */
   #charged: Resources | undefined;

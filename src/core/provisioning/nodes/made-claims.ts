@@ -1,7 +1,7 @@
 /**
- * The input for a second plan in the same pass. Pods that the first plan placed count where they were placed. Claims
- * that it created count as nodes of unknown size; against limits they count as their largest instance type. So
- * topology, limits and reservations hold over all plans of one pass.
+ * The input for a second plan in the same pass. Pods that the first plan placed count where they were placed.
+ * NodeClaims that it created count as nodes of unknown size; against limits they count as their largest instance type.
+ * So topology, limits and reservations hold over all plans of one pass.
  */
 
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -65,8 +65,8 @@ export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<Sched
 }
 
 /**
- * The planned claims for which the reservations have enough units beside the claims that were created before. Pods of
- * the other claims wait for the next pass: a created claim may not use all reservations that it holds.
+ * The planned claims for which reservations have enough free units, after the claims in `made` have taken theirs. Pods
+ * of the other claims wait for the next pass: a created claim may not use all reservations that it holds.
  */
 export function withinReservations(
   planned: readonly PlannedClaim[],
@@ -103,7 +103,7 @@ function* withUsageOf(
   });
 }
 
-/** Whether the view is an unlaunched claim, which has no `allocatable` yet. */
+/** Whether the node is a claim without an instance, which has no `allocatable` yet. */
 function isUnlaunched({ deleting, allocatable }: NodeView): boolean {
   return !deleting && Object.keys(allocatable).length === 0;
 }

@@ -1,5 +1,5 @@
 /**
- * A planned node. It starts with everything that its pool allows. Each pod narrows its requirements, and so the
+ * A planned node. It starts with everything that its pool allows. Each pod narrows its requirements, and with them the
  * instance types that are left.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
  */
@@ -71,24 +71,24 @@ export class NewNodeClaim implements Place {
   readonly #context: PlanningContext;
   readonly #ports: HostPort[] = [];
   #attached: VolumeUsage = NOTHING_ATTACHED;
-  /** Topology groups whose domain is not decided yet, each with the number of pods here that it will count. */
+  /** Uncounted pods: by topology group, how many pods here it will count once this node's domain is decided. */
   #uncounted = NONE_UNCOUNTED;
-  /** The requirements that topology assumes while a pod is tried. Undefined: the node's own requirements. */
+  /** The requirements that topology rules read while a pod is tried. Undefined: the node's own requirements. */
   #considered: SetId | undefined;
   #consideredTypes: Bits | undefined;
   #launchable: LaunchableValues | undefined;
   /** The last result of {@link price}, and what it was computed from. */
   #priced: (Pick<Fit, "types" | "set"> & { readonly price: number }) | undefined;
-  /** Spread rules of the pods in `#uncounted`. */
+  /** Spread rules of the uncounted pods. They must still be satisfied when the pods are bound. */
   #kept = NONE_KEPT;
-  /** Pods of which one must be bound before the pod that is tried. Set only during {@link acceptsAhead}. */
+  /** Pods here of which one must be bound before the tried pod. Set only during {@link acceptsAhead}. */
   #requiredPods: readonly Pod[] | undefined;
   joins = false;
   readonly #limitCharge: LimitCharge;
-  /** Whether topology refuses the pod because of this node alone: its types, or its pods in `#uncounted`. */
+  /** Whether topology refuses the tried pod because of this node's types or uncounted pods, not its requirements. */
   #ownFault = false;
   #needs: DeviceNeeds | undefined;
-  /** The message if the tried pod is refused because no reservation is free. */
+  /** Upstream's message if the tried pod is refused because no reservation is free. Undefined: it is not. */
   #deferred: string | undefined;
 
   /** `types`: the template's types that the limits still allow. */
@@ -160,7 +160,7 @@ export class NewNodeClaim implements Place {
   uncounted(group: TopologyGroup): number {
     const uncounted = this.#uncounted.get(group) ?? 0;
     if (this.#requiredPods === undefined || uncounted === 0) return uncounted;
-    // One required pod is bound before the pod and counts, unless pods on other nodes may raise the smallest count.
+    // One required pod is bound first and counts, unless pods on other nodes may raise the group's smallest count.
     return countsAllOf(group, this.#requiredPods) && !mayRiseElsewhere(group, this) ? 1 : 0;
   }
 
@@ -211,7 +211,7 @@ export class NewNodeClaim implements Place {
       : trial;
   }
 
-  /** Like {@link accepts}, for a pod that should join uncounted pods of its affinity on this node. */
+  /** Like {@link accepts}, but only if the pod joins uncounted pods that its affinity requires on this node. */
   acceptsBeside(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     this.joins = true;
     const trial = this.accepts(pod, podClass, variant);
@@ -220,9 +220,9 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * Like {@link accepts}, but assumes that the pod is bound before the pods in `#uncounted`. So its spread does not
-   * count them. One of them is still counted if the pod needs it on its host. Refuses the pod if they could not be bound
-   * after it.
+   * Like {@link accepts}, but assumes that kube-scheduler binds the pod before the uncounted pods of this node. So its
+   * spread does not count them, except one that its host affinity requires. Refuses the pod if its place would break a
+   * spread of the uncounted pods.
    */
   acceptsAhead(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     if (!variant.narrowingRules.some(({ group }) => this.#uncounted.has(group))) return NOT_NOW;
@@ -232,7 +232,7 @@ export class NewNodeClaim implements Place {
     return trial;
   }
 
-  /** Drops the instance types for which the limits have no room. Called when all nodes of the plan are known. */
+  /** Drops the types for which the pool's limits have no room. Called when all nodes of the plan are known. */
   settleLimits(): void {
     this.types = this.#limitCharge.settled(this.types);
   }
@@ -295,7 +295,8 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * Charges the node against limits. If no type may be dropped (minValues, reservations), the largest type is charged.
+   * Charges the node against limits: its cheapest type, or its largest one if it must keep all types (minValues,
+   * reservations).
    */
   #chargeLimits(): void {
     const { space, chargesMost } = this.#context;
@@ -331,8 +332,8 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * Rules about hosts come first: they never narrow the node. Of the other rules, all combinations of choices are
-   * tried.
+   * Checks topology rules. Rules over hosts come first, because they never narrow the node. For the other rules, all
+   * combinations of domains are tried.
    */
   #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
     const { hostRules } = variant;
@@ -348,7 +349,7 @@ export class NewNodeClaim implements Place {
     return trial.fit === undefined ? this.#withNarrowing(variant, set, types) : trial;
   }
 
-  /** The node, narrowed to its cheapest domain. Unchanged if the spread does not count over the node. */
+  /** The node in its cheapest domain of the spread. Unchanged if the spread does not count pods on this node. */
   #settledIn(group: TopologyGroup, one: Pick<Fit, "set" | "types">): Pick<Fit, "set" | "types"> {
     const { space } = this.#context;
     this.#considered = one.set;
@@ -375,8 +376,8 @@ export class NewNodeClaim implements Place {
     this.#ownFault = false;
     const fit = this.#narrow(narrowing, 0, variant, set, types);
     if (fit !== undefined) return { verdict: "yes", fit };
-    // Only the node's requirements cause the refusal. So nodes with the same requirements are skipped until a count
-    // changes.
+    // The node's requirements alone cause the refusal. So nodes with the same requirements are skipped until a topology
+    // count changes.
     if (!this.#ownFault) {
       variant.refusedSets ??= new Map();
       variant.refusedSets.set(set, revisionOf(narrowing));
@@ -428,7 +429,7 @@ export class NewNodeClaim implements Place {
     return options;
   }
 
-  /** The last checks: devices, reservations, minValues. Devices may narrow the node once more. */
+  /** The last stages: devices, reservations, minValues. Devices may narrow the node once more. */
   #finish(set: SetId, left: Bits): Fit | undefined {
     const { devices } = this.#context;
     if (this.#needs === undefined || devices === undefined) return this.#launch(set, left);
@@ -477,7 +478,8 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * The node, if its types satisfy minValues. With policy BestEffort, the minValues of a new node are lowered instead.
+   * The result for these types if they satisfy minValues. With policy BestEffort, the minValues of a node without pods
+   * are lowered instead. `launched`: those of `types` that count for minValues.
    */
   #withMinValues(
     set: SetId,

@@ -52,7 +52,7 @@ export class OpenClaims {
     this.#like(set).add(claim.id);
   }
 
-  /** The first node that takes the pod. Nodes in `dead` are skipped. */
+  /** The first node for which `ask` answers `take`. Nodes in `dead` are skipped. */
   find(dead: readonly Marks[], ask: (claim: NewNodeClaim) => Answer): NewNodeClaim | undefined {
     if (this.#all.length === 0) return undefined;
     const passedOver = [...dead];

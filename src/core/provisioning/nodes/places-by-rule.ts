@@ -1,6 +1,6 @@
 /**
- * Finds the nodes of those pods of the batch that have a topology rule. The counts of a topology group cannot tell:
- * they also include pods without the rule.
+ * Finds the nodes on which the plan placed pods that have a certain topology rule. The counts of a topology group do
+ * not tell this: they also include pods without the rule.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";

@@ -1,6 +1,6 @@
 /**
- * Turns a planned node into a `PlannedClaim` with its instance types in the order of price, and its cheapest offering.
- * A claim may name only a limited number of types.
+ * Turns a planned node into a `PlannedClaim`: its instance types in the order of price, and its cheapest offering. A
+ * claim may name only a limited number of types.
  */
 import { CAPACITY_TYPE_LABEL_KEY, HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { addResources, type Resources } from "../../../apis/resources.ts";
@@ -31,7 +31,7 @@ const NOT_RESERVED = Requirements.fromSpecs([
   { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
 ]);
 
-/** Results that planned nodes of one template and one set of requirements share. */
+/** Results that planned nodes of one NodePool with equal requirements share. */
 export interface Kind {
   readonly requirements: Requirements;
   readonly specs: PlannedClaim["requirements"];
@@ -90,8 +90,8 @@ function planned(
 }
 
 /**
- * The node's requirements, with the reservation label set. A node that holds reservations is launched into one of them,
- * and any other node into none.
+ * The node's requirements, with a requirement on reservations. A node that holds reservations is launched into one of
+ * them, and any other node into none.
  */
 function requirementsOf({ template, reserved }: NewNodeClaim, own: Requirements): Requirements {
   const leftOut = new Set([HOSTNAME_LABEL_KEY, ...simulatedKeys(template.pool)]);

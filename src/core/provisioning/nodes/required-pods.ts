@@ -12,8 +12,8 @@ import {
 } from "../topology/topology-group.ts";
 
 /**
- * Those of `pods` of which one must be bound before a pod with these host rules. Empty: the pod needs none of them, or
- * none satisfies all its affinities.
+ * Some pod of the result must be bound before a pod with these host rules. `pods`: the pods of a planned node. Empty:
+ * the pod requires none of them, or none satisfies all its affinities.
  */
 export function requiredPodsOn(
   pods: readonly Pod[],
@@ -31,8 +31,9 @@ export function countsAllOf(group: TopologyGroup, pods: readonly Pod[]): boolean
 }
 
 /**
- * Whether the group's smallest count may rise because of uncounted pods on other planned nodes. It cannot if minDomains
- * keeps that count at 0, or if all these pods must go to the domain of this node.
+ * Whether the smallest count of this spread may rise because of uncounted pods on other planned nodes (their domain is
+ * not decided yet). It cannot if minDomains keeps the smallest count at 0, or if these pods must all go to the domain
+ * of this node.
  */
 export function mayRiseElsewhere(group: TopologyGroup, here: Place): boolean {
   if (group.counts.size < group.minDomains) return false;

@@ -1,8 +1,7 @@
 /**
  * Keeps a plan within the quotas of the cloud account. A quota bounds what all NodePools launch together, by capacity
- * type and instance family. So it is not a limit of one NodePool: each offering names the quota that counts it. New
- * nodes use up quotas in the order of their pods' priority. Without this, a large batch would create NodeClaims whose
- * launch the cloud refuses.
+ * type and instance family. Each offering names the quota that counts it. New nodes use up quotas in the order of their
+ * pods' priority. Otherwise a large batch would create NodeClaims whose launch the cloud refuses.
  */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -16,8 +15,8 @@ import type { PlannedClaim, SchedulingResult, UnschedulablePod } from "../result
 type Share = Offering["quota"];
 
 /**
- * Removes the claims whose offerings fit into no quota once the other claims are counted. Their pods wait for a later
- * pass, which knows what was launched. `room`: quota → units that may still be launched.
+ * Removes the claims whose offerings fit into no quota after other claims have used them up. Their pods wait for a
+ * later pass, which knows what was launched. `room`: quota → units that may still be launched.
  */
 export function* withinQuotas<R extends SchedulingResult>(
   plan: R,

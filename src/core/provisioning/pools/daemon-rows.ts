@@ -136,8 +136,8 @@ function mayRunOn(
 }
 
 /**
- * The values of a label of the pool's nodes, in groups: the same daemons run for all values of a group. A daemon that
- * compares the label with a number counts for all values.
+ * The values that nodes of the pool may have for this label, in groups: the same daemons run for all values of a group.
+ * A daemon that compares the label with a number (Gt, Lt) counts for all values.
  */
 function partsOf(
   key: string,

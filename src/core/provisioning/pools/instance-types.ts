@@ -1,6 +1,7 @@
 /**
- * A pool's instance types as columns of bits: which types satisfy a set of requirements, have an available offering, or
- * have enough of a resource. Results are cached, so testing a pod on a planned node is a few bitwise ANDs.
+ * A pool's instance types as sets of bits, one bit for each type: which types satisfy a set of requirements, have an
+ * available offering, or have enough of a resource. Results are cached, so testing a pod on a planned node is a few
+ * bitwise ANDs.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (filterInstanceTypesByRequirements)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -42,7 +43,7 @@ import {
 interface CountableValues {
   /** For each type, by position: the numbers of the values that it has. */
   readonly ofType: readonly (readonly number[])[];
-  /** For each value: the number of the last call that counted it. */
+  /** For each value: the number of the last call that counted it, so that a call counts each value once. */
   readonly seenIn: Float64Array;
 }
 
@@ -92,7 +93,10 @@ export class TypeTable {
     return this.types.length;
   }
 
-  /** Labels in which rows of one type may differ: labels of offerings, and labels of the pool that daemons select. */
+  /**
+   * Labels in which rows (parts) of one type may differ: labels of offerings, and labels of the pool that daemons
+   * select.
+   */
   get splittingKeys(): readonly string[] {
     return [...this.#sheet.given.keys(), ...this.#sheet.offeringKeys];
   }
@@ -106,8 +110,8 @@ export class TypeTable {
   }
 
   /**
-   * Subtracts the requests of daemons from each type. Returns these requests by position of the type. Must be called
-   * before any method about resources.
+   * Subtracts the requests of daemons from what pods can request on each type. Returns these requests by position of
+   * the type. Call it before any method about resources.
    */
   reserve(daemons: readonly PoolDaemon[]): readonly Resources[] {
     this.#after = afterDaemons(this.#sheet, daemons);
@@ -242,7 +246,10 @@ export class TypeTable {
     return isAll ? bits : this.#given.of(left);
   }
 
-  /** Prepares the rows of bits for an AND. Returns their number. 0: no type has enough of some resource. */
+  /**
+   * Puts the sets of bits that `fitting` combines by AND into `#rows` and `#starts`. Returns their number. 0: no type
+   * has enough of some resource.
+   */
   #ask(words: number, set: SetId, used: Resources, added: Resources): number {
     const rows = this.#rows;
     const starts = this.#starts;

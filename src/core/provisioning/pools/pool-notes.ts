@@ -1,4 +1,4 @@
-/** Messages about pools that do not depend on pods: types that limits exclude, and pools without usable types. */
+/** Facts to report about pools, whatever the pods are: types that limits exclude, and pools without usable types. */
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
@@ -11,8 +11,7 @@ export type PoolNotes = Pick<
 >;
 
 /**
- * The messages about these pools. Must be called before anything is planned: later, planned claims count against
- * limits, too.
+ * The facts about these pools. Must be called before anything is planned, because planned claims count against limits.
  */
 export function poolNotes(
   templates: readonly Template[],

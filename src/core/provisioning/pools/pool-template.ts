@@ -138,9 +138,9 @@ export function createTemplate(
 }
 
 /**
- * Charges a planned node against the pool's limits, so that it can become any of these types. Returns the total charge
- * of the node, which is never less than `charged`. In karpenter-ts, the node itself is charged against the limit
- * `nodes`, so that a batch cannot exceed it.
+ * Charges a planned node against the pool's limits, so that it can become any of the types in `candidates`. Returns the
+ * total charge of the node, which is never less than `charged`. In karpenter-ts, the node itself is charged against the
+ * limit `nodes`, so that a batch cannot exceed it.
  */
 export function chargeLimits(
   template: Template,
@@ -163,7 +163,7 @@ export function chargeLimits(
   return amounts;
 }
 
-/** The types that the limits still allow for a node that was charged this much. Undefined: all types. */
+/** The types that the limits still allow for a node whose charge is `charged` now. Undefined: all types. */
 export function affordable(
   { table, budget: { remaining } }: Template,
   charged: Resources,
@@ -204,7 +204,10 @@ export function mayRunOut(
   return false;
 }
 
-/** Adds the capacity of a removed node to what is left of the limits, for a what-if question. */
+/**
+ * Adds the capacity of a removed node to what is left of the limits, for a what-if question (a plan without some
+ * nodes).
+ */
 export function creditLimits(template: Template, capacity: Resources): void {
   const { table, budget, usable } = template;
   const remaining: Record<string, number> = {};

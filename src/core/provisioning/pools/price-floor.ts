@@ -1,6 +1,6 @@
 /**
- * Lower bounds on prices, which need no plan: the cheapest offering of each type that a pool can launch, and the lowest
- * price of one unit of each resource.
+ * Lower bounds on prices, computed without a plan: the cheapest offering of each type that a pool can launch, and the
+ * lowest price of one unit of each resource.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { type Bits, hasBit, noBits, setBit } from "../../scheduling/bits.ts";

@@ -1,6 +1,7 @@
 /**
- * Rows of instance types. A type has one row for each capacity of its offerings, and for each set of daemons that run
- * on it (daemon-rows.ts). So what holds for a row (its capacity, daemons, limits) holds for each of its offerings.
+ * Rows of instance types. Offerings may override the capacity of their type, and daemons may run in some zones only. A
+ * type has one row for each capacity, and for each set of daemons that run on it (daemon-rows.ts). So what is true for
+ * a row (its capacity, daemons, limits) is true for each of its offerings.
  * upstream: pkg/cloudprovider/types.go (AllocatableOfferings)
  */
 import { canonicalJson } from "../../../base/json.ts";

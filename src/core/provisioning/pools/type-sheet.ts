@@ -1,7 +1,7 @@
 /**
- * Facts about a list of instance types that do not depend on a pool: its rows by name, and columns that are made on
- * demand. Pools with the same node class share a list, and so do passes until prices or capacity change. So the facts
- * are computed once.
+ * Facts about a list of instance types that do not depend on a pool: its rows by name, and for each label and resource
+ * the types by value. Pools with the same node class share a list, and so do passes until prices or capacity change. So
+ * the facts are computed once.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -49,7 +49,7 @@ function allocatableOf(type: InstanceType): Resources {
   return result;
 }
 
-/** What depends on the labels, capacities and overheads of the types alone. Lists with equal ones share it. */
+/** What depends on the labels, capacities and overheads of the types alone. Lists that are equal in these share it. */
 interface TypeColumns {
   readonly allocatable: readonly Resources[];
   readonly labels: Map<string, LabelColumn>;
@@ -66,7 +66,10 @@ export interface TypeSheet extends TypeColumns {
   readonly offeringKeys: ReadonlySet<string>;
   /** The types that are not burstable. Undefined: no type is burstable. */
   readonly steady: Bits | undefined;
-  /** For each label of the pool: the rows whose nodes have only some of its values. */
+  /**
+   * For each label of the pool: the rows (parts of a type with the same daemons) whose nodes have only some of its
+   * values.
+   */
   readonly given: ReadonlyMap<string, readonly GivenLabel[]>;
 }
 
@@ -93,7 +96,9 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
   });
 }
 
-/** The types of the last list that began with a type with these labels, and their columns. */
+/**
+ * The columns of the last list, by the labels object of its first type. A new list with the same types finds them here.
+ */
 const lastColumns = new WeakMap<
   InstanceType["labels"],
   { readonly types: readonly TypeRow[]; readonly columns: TypeColumns }
@@ -129,7 +134,10 @@ function haveSameColumns(types: readonly TypeRow[], before: readonly TypeRow[]):
 /** Resources that every pass needs. */
 const ASKED_RESOURCES = ["cpu", "memory", "pods"];
 
-/** Computes in advance what every pass needs. */
+/**
+ * Computes the columns of all labels and of these resources in advance, so that the first pass is not slower than later
+ * ones.
+ */
 export function readTypes(list: readonly InstanceType[]): void {
   const sheet = sheetOf(list);
   for (const key of sheet.labelKeys) labelColumn(sheet, key);

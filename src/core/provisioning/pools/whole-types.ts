@@ -1,7 +1,7 @@
 /**
- * A NodeClaim names instance types, but planning chooses rows of types (type-rows.ts). The pods may fit on one row of a
- * type but not on another one. The cloud might launch the type where the pods do not fit. So the claim's requirements
- * are narrowed until only chosen rows can be launched.
+ * A NodeClaim names instance types, but planning chooses rows: parts of a type with equal capacity and daemons
+ * (type-rows.ts). The pods may fit on one row of a type but not on another one. The cloud might launch the type where
+ * the pods do not fit. So the claim's requirements are narrowed until only chosen rows can be launched.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,

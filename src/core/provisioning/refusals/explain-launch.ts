@@ -26,8 +26,8 @@ export interface Refusal {
 }
 
 /**
- * The refusal by reservations or minValues, after all earlier stages accepted the pod. If neither is the reason, no
- * combination of topology domains has an instance type.
+ * The refusal by reservations or minValues, after all earlier stages accepted the pod. `lasts`: the new node in each
+ * combination of topology domains. If neither is the reason, no combination has an instance type.
  */
 export function byLasts(
   lasts: readonly Last[],

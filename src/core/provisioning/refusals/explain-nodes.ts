@@ -1,6 +1,4 @@
-/**
- * Explains why existing nodes refuse a pod. Nodes with the same obstacle are grouped, the most frequent obstacle first.
- */
+/** Explains why existing nodes refuse a pod. Nodes with the same reason are grouped, the most frequent reason first. */
 import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { formatResource } from "../../../apis/resources.ts";
@@ -16,7 +14,7 @@ import type { NodesRefusal } from "../result.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
 import { RULE_NAMES } from "../topology/topology-sentence.ts";
 
-/** The part of a pass that is needed to check existing nodes. */
+/** The part of the scheduling state that is needed to check existing nodes. */
 export type AskedPass = Pick<Pass, "nodes" | "attempt" | "classes" | "context">;
 
 /** The nodes that refuse a pod at the same stage because of the same object. */

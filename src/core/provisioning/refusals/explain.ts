@@ -1,8 +1,8 @@
 /**
  * Explains why a pod has no place: for each pool, upstream's message, and how many instance types each stage refused.
- * Runs once for each class without a place. It tries an empty new node of the pool, and the pod without preferences, so
- * it never blames a preference. If the pod has several required terms, it explains the term that passed the most
- * stages.
+ * Runs once for each class (pods that are equal for planning) without a place. It tries an empty new node of the pool,
+ * and the pod without preferences, so it never blames a preference. If the pod has several required node affinity
+ * terms, it explains the term that passed the most stages.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -74,7 +74,10 @@ interface Question {
   readonly pass: Explained;
 }
 
-/** The stages, in the order in which planning checks them. */
+/**
+ * The stages of the check, in the order in which planning checks them. `promised`: other planned nodes hold the
+ * reservations.
+ */
 const STAGES: readonly (RejectionReason | "promised")[] = [
   "noInstanceTypes",
   "taints",
@@ -138,7 +141,7 @@ function leastOverhead(template: Template, requirements: Requirements): Resource
   return leastDaemonRequests(template, rowsUnder(template.table, template.usable, requirements));
 }
 
-/** The variants without any preferences, one for each required term. Exported for tests. */
+/** The pod's rules without any preferences, one variant for each required node affinity term. Exported for tests. */
 export function hardestVariants(
   podClass: PodClass,
   pass: Pick<Explained, "classes">,

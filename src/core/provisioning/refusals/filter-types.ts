@@ -68,7 +68,10 @@ function rejectedBy(
   return Object.fromEntries(fallen.map(({ reason, types }) => [reason, types]));
 }
 
-/** Upstream's sentences, from "no type passes any filter" to "each filter passes some type, but no type passes all". */
+/**
+ * Upstream's sentences. The first one: no type passes any filter. The last one: each filter passes some type, but no
+ * type passes two of them.
+ */
 function filterText(
   some: { readonly meets: Bits; readonly holds: Bits; readonly offers: Bits },
   requests: Resources,
@@ -103,8 +106,8 @@ function filterText(
 const MOST_REASONS = 3;
 
 /**
- * Why suitable types cannot be launched, if the provider gives reasons. Undefined: it gives none. Types without an
- * available offering are included.
+ * Why types with suitable labels and resources cannot be launched, if the provider gives reasons. Undefined: it gives
+ * none.
  */
 export function whyNotOffered(
   table: TypeTable,
@@ -119,7 +122,7 @@ export function whyNotOffered(
   return reasons.size === 0 ? undefined : [...reasons].sort().slice(0, MOST_REASONS).join("; ");
 }
 
-/** Adds to `rejected` the number of types that are in `before` but not in `left`. */
+/** Adds to `rejected[reason]` the number of types that are in `before` but not in `left`. */
 export function withFallen(
   table: TypeTable,
   rejected: Rejected,

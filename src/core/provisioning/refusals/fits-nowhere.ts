@@ -1,7 +1,7 @@
 /**
- * Finds pod classes that no plan can place: no new or existing node satisfies their requirements and has their
- * resources, even without their preferences. This is computed once before planning, so that thousands of such pods do
- * not slow down planning of the others.
+ * Finds pod classes (pods that are equal for planning) that no plan can place: no new or existing node satisfies their
+ * requirements and has their resources, even without their preferences. This is computed once before planning, so that
+ * thousands of such pods do not slow down planning of the others.
  */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
@@ -28,7 +28,7 @@ export function* withoutHopeless(
   classes: Set<PodClass>,
 ): Steps<{ readonly some: readonly QueuedPod[]; readonly lost: readonly QueuedPod[] }> {
   const nowhere = new Set<PodClass>();
-  // Classes with the same requirements share a variant, so one of these classes is checked for all.
+  // Classes with the same requests and rules share one variant object, so one of these classes is checked for all.
   const hopeful = new Set<Variant | undefined>();
   yield* eachInSteps([...classes], (podClass) => {
     const [asWritten] = podClass.variants;

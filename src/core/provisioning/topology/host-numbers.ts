@@ -1,6 +1,6 @@
 /**
- * Gives each host name a small number. Topology rules about hosts look up very many hosts. A look-up by number reads
- * one table; a look-up by name would also read strings from all over memory.
+ * Gives each host name a small number. Topology rules over hosts look up very many hosts. A look-up by number reads one
+ * table; a look-up by name would also read strings from all over memory.
  */
 import { within } from "../../../base/within.ts";
 
@@ -17,7 +17,7 @@ export const UNNUMBERED = -1;
 
 export class HostNumbers {
   readonly #numbers = new Map<string, number>();
-  /** The numbers of planned nodes, by their id. Planned nodes have no host name. */
+  /** The numbers of planned nodes, by their id. A planned node has only a placeholder as its host name. */
   readonly #planned: number[] = [];
   readonly #names: string[] = [];
   /** Numbers of hosts that no longer exist. They are used again. */
@@ -39,7 +39,7 @@ export class HostNumbers {
     return this.#names[host] ?? "";
   }
 
-  /** Frees the number of a host name. Requires that no node has the name, and no rule counts pods there. */
+  /** Frees the number of a host name. Call it only if no node has the name, and no rule counts pods there. */
   forget(hostname: string): void {
     const number = this.#numbers.get(hostname);
     if (number === undefined) return;

@@ -1,7 +1,8 @@
 /**
  * Finds pods of a spread that kube-scheduler may refuse, because something was counted only after they were placed:
- * - Late domains. A spread may count over nodes that its own pods cannot use. kube-scheduler counts such a domain as
- *   soon as it has a node. The plan may open the first node there after it placed pods of the spread elsewhere.
+ * - Late domains. A spread may count over nodes that its own pods cannot use. kube-scheduler counts such a domain
+ *   (zone) as soon as it has a node. The plan may open the first node there after it placed pods of the spread
+ *   elsewhere.
  * - First pods of host groups. Pods with required affinity to each other on one host must follow their first pod. While
  *   the zone of its host is open, a spread that counts the first pod does not know its zone. The spread may then place
  *   its own pods so that the first pod makes the zone too full.
@@ -43,8 +44,8 @@ export const ASSUMED_HOST = "";
 export type PlacesOf = (group: TopologyGroup) => Steps<ReadonlyMap<Place, number>>;
 
 /**
- * How many placed pods kube-scheduler would refuse because of first pods. Late domains do not count here: pods may be
- * bound before the first node of such a domain is ready.
+ * How many placed pods kube-scheduler would refuse because of first pods that were counted late. Late domains do not
+ * count here: pods may be bound before the first node of such a domain is ready.
  */
 export function refusedBy(late: readonly LateCount[]): number {
   const refused = new Map<string, number>();
@@ -54,9 +55,9 @@ export function refusedBy(late: readonly LateCount[]): number {
 }
 
 /**
- * The late domains of these spreads. `isNew`: whether this batch opened the first node of a domain. `placesOf` is
- * called only if a domain has too few pods. Only pods that have the rule themselves can make a domain late, because a spread
- * refuses no other pods.
+ * The late domains of these spreads. `isNew`: whether this plan opened the first node of a domain. `placesOf` is called
+ * only if a domain has too few pods. A spread refuses only pods that have the rule, so only their domains make another
+ * domain late.
  */
 export function* lateDomainsOf(
   groups: readonly TopologyGroup[],
@@ -110,7 +111,7 @@ export class FirstPods {
     this.#uncounted.pop();
   }
 
-  /** From now on, the zone of the first pod is decided when the pod is placed. */
+  /** From now on, the zone of this affinity's first pod is decided when the pod is placed, because of this spread. */
   decideZone({ affinity, group }: SpreadOfFirstPod): void {
     within(this.#spreads, affinity, () => []).push(group);
   }
@@ -122,7 +123,9 @@ export class FirstPods {
     return (affinity && this.#spreads.get(affinity)) ?? NONE;
   }
 
-  /** First pods whose node got a zone in which the spread had placed pods before. The skew is then too large there. */
+  /**
+   * First pods whose node got a zone in which the spread had already placed pods, so that the skew is too large there.
+   */
   *countedLate(placesOf: PlacesOf): Steps<readonly LateFirstPod[]> {
     const late: LateFirstPod[] = [];
     const known = new Map<TopologyGroup, ReadonlyMap<string, number>>();

@@ -6,7 +6,8 @@ import { BoundedMap, within } from "../../../base/within.ts";
 import { type Labels, selects, type TopologyGroup, textOf } from "./topology-group.ts";
 
 /**
- * The most label sets whose results are cached. Each pod of a Job has different labels, and one state is used for days.
+ * The most label sets whose results are cached. A bound is needed, because each pod of a Job has different labels, and
+ * what-if questions use one scheduling state for days.
  */
 const MOST_KEPT = 50_000;
 const NO_GROUPS: readonly TopologyGroup[] = [];
@@ -19,7 +20,7 @@ export class Selections {
   /** All lists that were returned, by content. So equal results are the same list. */
   readonly #lists = new Map<string, readonly TopologyGroup[]>();
 
-  /** `groups`: all topology groups, in order. The list may grow until `of` is called. */
+  /** `groups`: all topology groups, in order. The caller may extend the list until it calls `of`. */
   constructor(groups: readonly TopologyGroup[]) {
     this.#groups = groups;
   }

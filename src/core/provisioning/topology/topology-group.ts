@@ -1,6 +1,7 @@
 /**
- * One topology rule with a count of pods for each domain. Says what the rule allows: which domains keep a spread, which
- * nodes it counts over, and when a pod may be the first of its affinity.
+ * One topology rule (spread, affinity or anti-affinity) with a count of pods for each domain, such as each zone. Says
+ * what the rule allows: which domains keep a spread, which nodes it counts over, and when a pod may be the first of its
+ * affinity.
  * upstream: pkg/controllers/provisioning/scheduling/topologygroup.go
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
@@ -43,9 +44,9 @@ export interface TopologyGroup {
   readonly maxSkew: number;
   readonly minDomains: number;
   readonly filter: NodeFilter;
-  /** Number of pods by domain; 0 for a domain without pods. Empty for a rule about hosts. */
+  /** Number of pods by domain; 0 for a domain without pods. Empty for a rule over hosts. */
   readonly counts: Map<string, number>;
-  /** Number of pods by host number. Used only for rules about hosts. */
+  /** Number of pods by host number (host-numbers.ts). Used only for rules over hosts. */
   readonly perHost: HostCounts;
   /** Ids of planned nodes that pods of this group may not use, because of an anti-affinity between hosts. */
   readonly closed: Marks;
@@ -54,24 +55,24 @@ export interface TopologyGroup {
    * domain as soon as it has a node. Undefined: there are no such nodes.
    */
   readonly hosts: Map<string, Set<string>> | undefined;
-  /** Increases with each change that may alter an answer of this group: of counts, of hosts, of `uncountedOn`. */
+  /** Increases with each change of the group that may change its answer to a pod. */
   revision: number;
   /**
    * Planned nodes with pods of the group that are not counted yet, because the domain of the node is open. A pod that
    * is placed on such a node is near these pods, whatever the domain will be.
    */
   readonly uncountedOn: Place[];
-  /** Where all pods of an affinity group fit. Set while a plan is made for pods with this affinity. */
+  /** Where all pods of this affinity fit. Set while a plan is made for pods with this affinity. */
   groupDomains: GroupDomains | undefined;
 }
 
 /** The domains or hosts where the first pod of an affinity may go, so that all other pods of the group can follow. */
 export interface GroupDomains {
-  /** The allowed domains. Undefined: all domains, or the rule is about hosts. */
+  /** The allowed domains. Undefined: all domains, or the rule is over hosts. */
   readonly domains: ReadonlySet<string> | undefined;
   /** Whether pods equal to `sample` fit in these domains. */
   isFor(sample: Pod): boolean;
-  /** Whether no other host has room for more pods of the group. Only for a rule about hosts. */
+  /** Whether no other host has room for more pods of the group. Only for a rule over hosts. */
   holdsMost(host: Place): boolean;
 }
 
@@ -121,7 +122,7 @@ export interface Rule {
   readonly self: boolean;
 }
 
-/** The sum of the revisions of all these rules. While it is unchanged, earlier results stay valid. */
+/** The sum of the revisions of all these rules. While it is unchanged, earlier answers of the rules are valid. */
 export function revisionOf(rules: readonly Rule[]): number {
   let sum = 0;
   for (let at = 0; at < rules.length; at++) sum += (rules[at] as Rule).group.revision;
@@ -160,11 +161,13 @@ export function reachable(
 }
 
 /**
- * The domains that keep the skew. Domains with the fewest pods come first; among equal ones, the cheapest.
+ * The domains that the spread allows for one more pod on the node. Domains with the fewest pods come first; among equal
+ * ones, the cheapest.
  *
- * The smallest count is taken over the domains that the pod may use, because a new node can be launched in each.
- * Domains with a node that the spread counts over are included. `uncounted`: pods on this node that will count in its
- * domain. They count as placed before this pod, because kube-scheduler may bind them first.
+ * The smallest count is taken over the domains that the pod may use, because a new node can be launched in each. It is
+ * also taken over domains with a node that the spread counts over. `self`: the spread counts the pod itself.
+ * `uncounted`: pods on this node that will count in its domain. They count as placed before this pod, because
+ * kube-scheduler may bind them first.
  */
 export function spreadOptions(
   group: TopologyGroup,
@@ -242,7 +245,7 @@ export function isAllowedIn(
   return count > 0 || (self && !anyCounted(group) && firstPodDomains(group, [domain]).length > 0);
 }
 
-/** Those of `domains` in which the first pod of the group may be placed. */
+/** Those of `domains` in which the first pod of the group may be placed, so that all its pods fit there. */
 export function firstPodDomains(
   { groupDomains }: TopologyGroup,
   domains: readonly string[],
@@ -263,8 +266,8 @@ export function cheapestFirst(
 }
 
 /**
- * Whether the group counts a pod anywhere. If so, kube-scheduler does not let any other pod be the first one. Upstream
- * checks only the domains that the pod may use, and launches nodes on which such a pod stays pending.
+ * Whether the group counts a pod anywhere. If so, kube-scheduler lets no other pod be the first one of this affinity.
+ * Upstream checks only the domains that the pod may use, and launches nodes on which such a pod stays pending.
  */
 export function anyCounted(group: TopologyGroup): boolean {
   if (group.perHost.size > 0) return true;
@@ -298,8 +301,8 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
 }
 
 /**
- * Whether later pods decide if the spread counts over this node. Only for planned nodes over which the spread may
- * count.
+ * Whether pods that are placed later decide if the spread counts over this planned node. Call it only if the spread may
+ * count over the node.
  */
 export function isUndecided({ requirements }: NodeFilter, place: Place): boolean {
   if (requirements === undefined || place.meetsIfNarrowed === undefined) return false;
@@ -347,7 +350,7 @@ export function withLabelKeys(
   return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...fresh] };
 }
 
-/** Whether a rule about hosts allows a pod on the host with this number. */
+/** Whether a rule over hosts allows a pod on the host with this number. `self`: the rule counts the pod itself. */
 export function allowsOnHost(
   group: TopologyGroup,
   host: number,

@@ -1,5 +1,5 @@
 /**
- * Upstream's message for a topology rule that cannot be kept.
+ * Upstream's message for a topology rule that refuses a pod.
  * upstream: pkg/controllers/provisioning/scheduling/topology.go
  */
 import { formatRequirement, type Requirement } from "../../scheduling/requirement.ts";

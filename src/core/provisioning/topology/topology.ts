@@ -94,7 +94,7 @@ export class Topology {
   readonly #withHosts: TopologyGroup[] = [];
   /**
    * Groups with planned nodes in `uncountedOn`. There may be thousands of groups, and only these must be reset for a
-   * new question.
+   * new plan.
    */
   readonly #withUncounted: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
@@ -106,7 +106,7 @@ export class Topology {
   readonly #hosts = new HostNumbers();
   readonly firstPods = new FirstPods();
   readonly #withGroupDomains: TopologyGroup[] = [];
-  /** The changes to undo, newest last; undefined: changes are permanent. */
+  /** The journal: the changes to undo, newest last. Undefined: changes are permanent. */
   #journal: Change[] | undefined;
   /** Whether rules are applied as in upstream, see {@link begin}. False after {@link end}. */
   #asUpstream = false;
@@ -125,7 +125,7 @@ export class Topology {
     return this.#groups;
   }
 
-  /** The group of a spread constraint. `eligible`: alternative requirements of the pod's node. */
+  /** The group of a spread. `eligible`: the spread counts over nodes that satisfy one of these requirements. */
   spread(
     constraint: TopologySpreadConstraint,
     owner: { namespace: string; labels: Labels; tolerations: readonly Toleration[] },
@@ -184,7 +184,7 @@ export class Topology {
     return this.#selections.of(namespace, labels);
   }
 
-  /** Adds the domains of an existing node to all groups that count over it, even if it runs no pods. */
+  /** Adds the domains of an existing node to all groups that count over the node, even if it runs no pods. */
   addDomains(place: Place): void {
     for (const group of this.#groups) {
       if (group.key === HOSTNAME_LABEL_KEY || !eligible(group.filter, place)) continue;
@@ -219,8 +219,8 @@ export class Topology {
   }
 
   /**
-   * Spreads that are violated because a node opened a domain after {@link begin}, or because a first pod was counted.
-   * `placesOf`: where pods of a spread were placed since then.
+   * Spreads that are violated because something was counted late: a node opened a domain after {@link begin}, or a host
+   * affinity got its first pod (late-counts.ts). `placesOf`: where pods of a spread were placed since then.
    */
   *lateCounts(placesOf: PlacesOf): Steps<readonly LateCount[]> {
     const firstPods = yield* this.firstPods.countedLate(placesOf);
@@ -237,8 +237,8 @@ export class Topology {
   }
 
   /**
-   * Until {@link end}: late domains count as if they had a node, and the zones of these first pods are decided when
-   * they are placed.
+   * Until {@link end}: these late domains count as if they had a node. The zones of these first pods are decided when
+   * the pods are placed.
    */
   assume(late: readonly LateCount[]): void {
     for (const one of late) {
@@ -281,7 +281,7 @@ export class Topology {
     return true;
   }
 
-  /** Removes the count of one pod on an existing node. */
+  /** Removes one pod on an existing node from the counts of the group. */
   uncount(group: TopologyGroup, place: Place): void {
     if (!eligible(group.filter, place)) return;
     if (group.key === HOSTNAME_LABEL_KEY) this.#addOnHost(group, this.#hosts.of(place), -1);
@@ -323,9 +323,9 @@ export class Topology {
   }
 
   /**
-   * Starts the journal, so that later changes can be undone by {@link rollBack}. `asUpstream`: as in upstream, a
-   * planned node with anti-affinity keeps every empty domain and excludes other pods from all of them. For other rules
-   * only the best domain is tried, and prices have no effect.
+   * Starts the journal, so that {@link rollBack} can undo later changes. `asUpstream`: as in upstream, a planned node
+   * with anti-affinity keeps every empty domain and excludes other pods from all of them. For other rules only the best
+   * domain is tried, and prices have no effect.
    */
   begin(asUpstream = false): void {
     this.#journal = [];
@@ -336,8 +336,8 @@ export class Topology {
   }
 
   /**
-   * Records a planned node that has pods of the group and whose domain is open. Pods with affinity to these pods may
-   * join the node.
+   * Records a planned node that has pods which the group does not count yet, because the domain of the node is open.
+   * Pods with affinity to these pods may join the node.
    */
   noteUncounted(group: TopologyGroup, place: Place): void {
     assert(place.id !== undefined, "only planned nodes have an open domain");
@@ -363,7 +363,8 @@ export class Topology {
   }
 
   /**
-   * Whether pods of the same affinity are not counted yet. A pod with these rules is then tried on their nodes first.
+   * Whether pods of an affinity in `rules` are on planned nodes and not counted yet. A pod with these rules is then
+   * tried on these nodes first.
    */
   haveUncounted(rules: readonly Rule[]): boolean {
     return (
@@ -433,7 +434,7 @@ export class Topology {
     }
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
-      // Uncounted pods on this node are near the pod, whichever zone the node gets.
+      // Pods on this node that are not counted yet are near the pod, whichever zone the node gets.
       const beside = empty.length > 0 && (place.uncounted?.(group) ?? 0) > 0 ? [empty] : [];
       if (taken.length > 0) return [taken, ...beside];
       if (beside.length > 0 || !self || anyCounted(group)) return beside;

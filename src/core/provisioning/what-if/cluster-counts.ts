@@ -1,7 +1,7 @@
 /**
- * The nodes of a prepared cluster, and the pods that are counted on them. A node can be added and removed again.
- * Removing a node also removes its counts, its host, and the domains that exist only because of it. So a prepared
- * cluster can follow the changes of the real cluster.
+ * The nodes of a prepared cluster (the scheduling state that all what-if questions share), and the pods that are
+ * counted on them. A node can be added and removed again. Removing a node also removes its counts, its host, and the
+ * domains that exist only because of it. So a prepared cluster can follow the changes of the real cluster.
  */
 import type { Pod, PodAffinityTerm } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -59,7 +59,10 @@ interface NodeDomain {
 export class ClusterCounts {
   readonly #topology: Topology;
   readonly #hosts = new Map<string, CountedNode>();
-  /** Number of nodes by host name. If two nodes share a host name, their results depend on each other. */
+  /**
+   * Number of nodes by host name. If two nodes share a host name, pods on one of them change what rules over hosts
+   * allow on the other.
+   */
   readonly #perHostname = new Map<string, number>();
   /** Number of nodes minus number of different host names. 0: each node has its own host name. */
   #shared = 0;
@@ -133,7 +136,10 @@ export class ClusterCounts {
     return host;
   }
 
-  /** Stores the drafts (groups of equal pods) of those pods of the host that may need another node. */
+  /**
+   * Stores the drafts (groups of equal pods) of those pods of the host that may need another node, and counts them as
+   * running.
+   */
   setDrafts(host: CountedNode, drafts: readonly Draft[]): void {
     host.drafts = drafts;
     for (const draft of drafts) draft.running++;
@@ -161,7 +167,10 @@ export class ClusterCounts {
     this.#topology.forgetHost(place.hostname);
   }
 
-  /** Removes the node from the counts of these groups, for all later questions too. */
+  /**
+   * Removes one pod of the node from the counts of each of these groups (one entry for each pod), for all later
+   * questions too.
+   */
   uncount(groups: readonly TopologyGroup[], place: ExistingNode): void {
     for (const group of groups) this.#topology.uncount(group, place);
     for (const group of new Set(groups)) this.#tidy(group, place);

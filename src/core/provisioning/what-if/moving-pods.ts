@@ -1,6 +1,7 @@
 /**
- * Finds the pods of a what-if question: which of them are planned, their classes, and their order. The pods of each
- * node are sorted only once, because each round of disruption asks about each node.
+ * Finds the pods of a what-if question (where do pods go if some nodes are removed?): which pods are planned, their
+ * classes, and their order. The pods of each node are sorted only once, because each round of disruption asks about
+ * each node.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { perTemplate } from "../../../apis/core/pod-template.ts";
@@ -40,7 +41,7 @@ export class MovingPods {
   readonly #checks: Omit<EligibilityFacts, "volumes">;
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
 
-  /** Uses only those parts of the input that do not change when the prepared cluster is updated. */
+  /** Uses only those parts of the input that stay the same while the prepared cluster follows the real one. */
   constructor(known: Known, { options, pools }: Pick<SchedulingInput, "options" | "pools">) {
     this.#known = known;
     this.#checks = {
@@ -64,8 +65,8 @@ export class MovingPods {
   }
 
   /**
-   * The pods that need a place if these hosts are removed, in order of placement: `moving`, pending pods that were
-   * placed on the hosts, and `bound`, see `PreparedCluster.boundTo`.
+   * The pods that need a place if these hosts are removed, in order of placement: `moving`, the pending pods that the
+   * plan placed on the hosts, and `bound`. `bound`: see `PreparedCluster.boundTo`.
    */
   leaving(
     hosts: readonly CountedNode[],

@@ -1,7 +1,7 @@
 /**
- * The changes that one what-if question makes to a prepared cluster: nodes and their counts are removed, pods are
- * placed, and new nodes may have a price limit. The question undoes them at its end. Only one question may be open at a
- * time. The code that opens a question must end it.
+ * The changes that one what-if question makes to a prepared cluster (the scheduling state that all questions share).
+ * Nodes and their counts are removed, pods are placed, and new nodes may have a price limit. The question undoes the
+ * changes at its end. Only one question may be open at a time. The code that opens a question must end it.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
@@ -130,8 +130,9 @@ export class OpenQuestion {
   }
 
   /**
-   * Computes in which domains whole affinity groups fit. Skipped if no new nodes are allowed, because it would check
-   * all existing nodes. Then the first pod of a group is placed like any other pod.
+   * Computes in which domains whole affinity groups fit, and lets their first pods go only there. Skipped if no new
+   * nodes are allowed, because it would check all existing nodes. Then the first pod of a group is placed like any
+   * other pod.
    */
   #limitFirstPods(queued: readonly QueuedPod[]): void {
     const { context, templates } = this.pass;
@@ -147,7 +148,7 @@ export class OpenQuestion {
     }));
   }
 
-  /** Undoes all placements and removals of nodes after the moment. Price limits and removed pool limits stay. */
+  /** Undoes all placements and removals of nodes after this moment. Price limits and lifted limits of pools stay. */
   backTo(moment: Savepoint): void {
     this.fork.backTo(moment);
     this.#gone.length = moment.gone;

@@ -17,15 +17,15 @@ import type { SchedulingInput } from "../scheduling-input.ts";
 /** The nodes that a prepared cluster must remove and add. */
 interface NodeChanges {
   /**
-   * Nodes that are new or changed. Also nodes whose pods are pending now and were not before, or the reverse, and nodes
-   * whose pods' volumes changed.
+   * Nodes that are new or changed. Also nodes with a pod that only one of the two inputs plans, and nodes whose pods'
+   * volumes changed.
    */
   readonly changed: readonly NodeView[];
   /** Nodes of the earlier state that are gone or changed. */
   readonly gone: readonly NodeView[];
 }
 
-/** The nodes that changed between two states. `batch`: keys of the pods that are pending now. */
+/** The nodes that changed between two inputs. `batch`: keys of the pods that the new input plans. */
 export function* nodeChanges(
   before: SchedulingInput,
   now: SchedulingInput,

@@ -1,6 +1,7 @@
 /**
- * A cluster that is prepared for what-if questions. Everything that does not depend on the removed nodes is computed
- * once. When the cluster changes, it can be updated: changed nodes are removed and counted again.
+ * A cluster that is prepared for what-if questions: where do pods go if some nodes are removed? Everything that does
+ * not depend on the removed nodes is computed once. When the real cluster changes, `follow` removes the changed nodes
+ * and counts them again.
  *
  * Pending pods that fit on an existing node are placed there before the first question. Pending pods that need a new
  * node are not part of any question. Pending pods without any place are part of a question about nodes with pods that
@@ -76,7 +77,7 @@ export class PreparedCluster implements SharedState {
   #podsOverLimits: readonly PodsOverLimits[] = [];
   /** Pending pods without a place that must be near other pods, each with the topology groups of these rules. */
   #followers: readonly Follower[] = [];
-  /** Indices of the nodes that may take no pods, cached from the last question that named such nodes. */
+  /** Indices of the nodes that may take no pods. They are cached from the last question that named such nodes. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
   /**
    * The most drafts (groups of equal pods) that are kept, including drafts of deleted pods. With more, the cluster must
@@ -120,9 +121,9 @@ export class PreparedCluster implements SharedState {
   }
 
   /**
-   * Pending pods that have no place now, but must be near pods of these hosts. Their node may be full. If the hosts are
-   * removed, they find a place together with these pods. Without them a new node would be too small for the whole
-   * affinity group again.
+   * Pending pods that have no place now, but must be near pods of these hosts. The node of those pods may be full. If
+   * the hosts are removed, the pending pods find a place together with them. If they were left out, a new node would be
+   * too small for the whole affinity group again.
    */
   boundTo(hosts: readonly CountedNode[]): readonly Pod[] {
     if (this.#followers.length === 0) return NONE;
@@ -318,7 +319,7 @@ export class PreparedCluster implements SharedState {
     this.#podsOverLimits = yield* this.#keptByLimits(alike(stored, places));
   }
 
-  /** Those of the failed pods that would have a place if pools had no limits. One pod of each kind is tried. */
+  /** Those of the failed pods that would have a place if pools had no limits. One pod of each class is tried. */
   *#keptByLimits(failed: readonly PodsOverLimits[]): Steps<readonly PodsOverLimits[]> {
     const { templates } = this.base;
     if (failed.length === 0 || !templates.some(isLimited)) return NONE;

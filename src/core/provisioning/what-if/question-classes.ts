@@ -1,7 +1,7 @@
 /**
- * The pod classes, as used by one what-if question after another. Facts that one question found out by trying a class
- * are cleared before the next question. Only facts that hold in every question are kept: which unchanged nodes refuse a
- * class.
+ * The pod classes (pods that are equal for planning), as used by one what-if question after another. Facts that one
+ * question found out by trying a class are cleared before the next question. Only facts that are true in every question
+ * are kept: which unchanged nodes refuse a class.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -16,7 +16,7 @@ import type { ExistingNode } from "../nodes/existing-node.ts";
 import { FreeAmounts } from "../nodes/free-amounts.ts";
 
 /**
- * The most changes that are listed. When there are more, all classes are updated at once and the list is cleared, so
+ * The most changes that are listed. When the list is full, all classes are updated at once and the list is cleared, so
  * that it does not grow for days.
  */
 const MOST_CHANGES = 100_000;
@@ -24,7 +24,7 @@ const MOST_CHANGES = 100_000;
 /** A pod class as what-if questions use it. All questions share the object. */
 export interface QuestionClass extends PodClass {
   readonly original: PodClass;
-  /** How many entries of `#changes` were applied to the class. */
+  /** How many entries of `#changes` (changed nodes) were applied to the class. */
   applied: number;
   isUsed: boolean;
 }
@@ -43,8 +43,8 @@ export class QuestionClasses {
   }
 
   /**
-   * Sets the nodes on which pods can be placed, by index. Clears the results of all classes, which are about other
-   * nodes.
+   * Sets the nodes on which pods can be placed, by index. Clears the results of all classes, because they belong to
+   * other nodes.
    */
   setNodes(nodes: readonly ExistingNode[]): void {
     this.#freeAmounts = new FreeAmounts(nodes);

@@ -1,7 +1,7 @@
 /**
  * Answers what-if questions: where would pods go if these nodes were removed? The cluster is prepared once. Each
- * question changes it, plans, and undoes the change. The answer is what `solve` would plan for these pods in a cluster
- * that never had the nodes.
+ * question changes the prepared cluster, plans, and undoes the change. The answer is what `solve` would plan for these
+ * pods in a cluster that never had the nodes.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { addResources, NO_RESOURCES } from "../../../apis/resources.ts";
@@ -108,10 +108,10 @@ export class WhatIf {
   }
 
   /**
-   * The answer if these nodes were removed and their pods in `moving` needed a place. If other pods took the domains of
-   * a pod with few domains, such pods are placed first in a second try. That answer counts if it places more pods,
-   * unless it places fewer of a higher priority. Only one question may be open at a time; a second one fails an
-   * assertion.
+   * The answer if these nodes were removed and their pods in `moving` needed a place. A pod may have few domains
+   * (zones) to choose from. If other pods took them, a second try places such pods first. Its answer counts if it
+   * places more pods, unless it places fewer of a higher priority. Only one question may be open at a time; a second
+   * one fails an assertion.
    */
   *without(
     nodeNames: readonly string[],
@@ -127,8 +127,8 @@ export class WhatIf {
   }
 
   /**
-   * The answer, and the pods that needed a place. If waiting pods that must be near the moved ones take their places,
-   * they are left out.
+   * The answer, and the pods that needed a place. Pending pods that must be near the moved pods are placed, too. If
+   * then a moved pod has no place, the question is asked again without these pending pods.
    */
   *#asked(question: Question): Steps<Asked> {
     const hosts = question.nodeNames.flatMap(
@@ -156,7 +156,7 @@ export class WhatIf {
       const rest = opening === undefined ? queued : yield* opening(question.pass, queued);
       if (rest === undefined) return { answer: GAVE_UP, queued };
       const unplaced = atOnce(question.place(rest, { isEarly }));
-      // A pod that had no place before does not stop the removal.
+      // A pending pod had no place before, so it does not stop the removal.
       const waiting = new Set(bound);
       const failed = unplaced.filter(({ pod }) => !waiting.has(pod));
       return { answer: this.#answer(question, failed, refused), queued };
@@ -227,8 +227,8 @@ export class WhatIf {
   }
 
   /**
-   * For each kind of running pods: the ids of the pools that could launch nodes for them, by labels and taints. Pods
-   * whose lists have a pool in common may share nodes.
+   * For each class of running pods (equal for planning): the ids of the pools that could launch nodes for them, by
+   * labels and taints. Pods whose lists have a pool in common may share nodes.
    */
   openTo(): readonly (readonly string[])[] {
     const { classes, templates, context } = this.#cluster.base;
