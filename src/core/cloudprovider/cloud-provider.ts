@@ -1,6 +1,5 @@
 /**
- * The interface to any cloud. Providers implement it (`providers/aws`, `providers/kwok`); controllers call it through
- * `World.cloud`.
+ * The interface to any cloud. The folders `providers/aws` and `providers/kwok` implement it, and controllers call it.
  * upstream: pkg/cloudprovider/types.go
  */
 

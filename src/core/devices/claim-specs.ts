@@ -69,10 +69,10 @@ export function claimSpec(
     }
     read.push(alternatives);
   }
-  const strange = constraints.some(
+  const isAmbiguous = constraints.some(
     (one) => (one.matchAttribute === undefined) === (one.distinctAttribute === undefined),
   );
-  if (strange) return "a constraint has neither matchAttribute nor distinctAttribute alone";
+  if (isAmbiguous) return "a constraint has neither matchAttribute nor distinctAttribute alone";
   const least = read.reduce((sum, ways) => sum + Math.min(...ways.map(leastDevices)), 0);
   if (least > MOST_RESULTS)
     return `asks for at least ${least} devices, and a claim may have at most ${MOST_RESULTS}`;

@@ -88,8 +88,8 @@ export class DeviceState {
   }
 
   /**
-   * Marks these pods as leaving their nodes, so devices that only they use are free. Undone when the fork is rolled
-   * back.
+   * Marks these pods as leaving their nodes, so devices that only they use are free. Undone with the other changes of
+   * the plan or question.
    */
   leave(pods: readonly Pod[]): void {
     const isClaiming = (pod: Pod) => this.needsOf(pod) !== undefined;

@@ -1,6 +1,6 @@
 /**
- * All known devices: those of ResourceSlices, and those that a new node of an instance type will publish. Only the
- * slices of a pool's highest generation count.
+ * All known devices (Dynamic Resource Allocation): those of ResourceSlices, and those that a new node of an instance
+ * type will publish. Only the slices of a pool's highest generation count.
  * upstream: pkg/scheduling/dynamicresources/pool.go
  */
 import type { CounterSet, Device, ResourceSlice } from "../../apis/resource/kinds.ts";
@@ -208,8 +208,8 @@ export class DeviceKinds {
 const NO_TEMPLATES: TemplateDevices = { kind: 0, devices: [] };
 
 /**
- * The devices as text, without the names of pools. Selectors cannot read these names, and they differ between types
- * with equal devices.
+ * The devices as text, without the names of pools. Selectors cannot read these names, and types with equal devices have
+ * different ones.
  */
 function withoutPoolNames({ pools, bindings }: DynamicResources): string {
   const numbers = new Map(pools.map(({ driver, pool }, at) => [`${driver}/${pool}`, at]));

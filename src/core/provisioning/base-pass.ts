@@ -26,7 +26,7 @@ import { highestFirst } from "./pools/rank.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { Topology } from "./topology/topology.ts";
 
-/** A pass in which no pod is placed. Plans work on its forks. */
+/** A pass in which no pod is placed. Plans work on its forks: changes that are undone after each plan. */
 export type BasePass = Pass & { readonly classes: PodClasses; readonly forks: Forks };
 
 /**

@@ -19,14 +19,17 @@ export interface Savepoint {
 
 /** The options of a new fork. */
 export interface ForkOptions {
-  /** The templates whose limits the fork charges. */
+  /** What NodePools say about their new nodes. The fork charges planned nodes against the limits of these NodePools. */
   readonly templates: readonly Template[];
   /**
-   * Whether topology domains are chosen as in upstream (see {@link Topology.begin}). An inner fork uses the value of
-   * the outer one.
+   * Whether topology domains (such as zones) are chosen as in upstream (see {@link Topology.begin}). An inner fork uses
+   * the value of the outer one.
    */
   readonly asUpstream?: boolean;
-  /** Clears the nodes that pod classes remember as refusing them. Called after changes were undone. */
+  /**
+   * Clears the nodes that pod classes (pods that are equal for planning) remember as refusing them. Called after
+   * changes were undone.
+   */
   readonly forget: () => void;
 }
 

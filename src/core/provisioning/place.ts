@@ -44,8 +44,8 @@ export interface Pass {
 }
 
 /**
- * The value of `failedAt` for a class that stays refused for the rest of the plan: it has no topology rules, no volumes
- * and no resource claims.
+ * The value of `failedAt` for a class (pods that are equal for planning) that stays refused for the rest of the plan.
+ * It has no topology rules, no volumes and no resource claims.
  */
 const HOPELESS = Number.POSITIVE_INFINITY;
 

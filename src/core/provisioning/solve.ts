@@ -123,7 +123,10 @@ export interface Batch {
   readonly unstuck: readonly Unstuck[];
   /** Sorted instance types and prices for planned nodes with equal requirements, shared by all plans of the batch. */
   readonly kinds: Map<string, Kind>;
-  /** For each group of pods that require each other by pod affinity: the domains where the first of them may go. */
+  /**
+   * For each group of pods that require each other by pod affinity: the domains (such as zones) where the first of them
+   * may go.
+   */
   readonly groupDomains: ReadonlyMap<TopologyGroup, GroupDomains>;
   /** Pod affinities whose pods are placed before all other pods. Absent: pods are placed by size only. */
   readonly together?: ReadonlySet<TopologyGroup>;
@@ -365,7 +368,7 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
   return sorted.map(({ one }) => one);
 }
 
-/** Opens a fork of the batch's scheduling state, and a pass that works on the fork. */
+/** Opens a fork of the batch's scheduling state (changes that can be undone), and a pass that works on the fork. */
 function openPass(
   { base, classes }: Batch,
   {

@@ -14,7 +14,10 @@ import { addTo, type Pass } from "./place.ts";
 import { hardRefusal } from "./refusals/explain-nodes.ts";
 import type { RejectionReason, Unstuck } from "./result.ts";
 
-/** Sticky pods of one class with the same planned node. They are placed in order, until the node refuses one. */
+/**
+ * Sticky pods of one class (equal for planning) with the same planned node. They are placed in order, until the node
+ * refuses one.
+ */
 interface Line {
   readonly node: ExistingNode;
   readonly target: string;

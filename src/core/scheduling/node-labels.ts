@@ -13,9 +13,10 @@ export class NodeLabels {
   /** Labels that exist only under a deprecated key, by the current key. Undefined: there are none. */
   readonly #renamed: ReadonlyMap<string, string> | undefined;
   /**
-   * All labels as requirements, if a label has different values under its two keys. Undefined: there is no such label.
+   * All labels as requirements, if a label has different values under its current key and its deprecated key.
+   * Undefined: there is no such label.
    */
-  readonly #torn: Requirements | undefined;
+  readonly #conflicting: Requirements | undefined;
 
   constructor(labels: Readonly<Record<string, string>>, hostname: string) {
     this.#labels = labels;
@@ -28,22 +29,23 @@ export class NodeLabels {
       const known = labels[normal] ?? renamed?.get(normal);
       if (known === undefined) renamed = (renamed ?? new Map()).set(normal, value);
       else if (known !== value)
-        this.#torn = Requirements.fromLabels({ ...labels, [HOSTNAME_LABEL_KEY]: hostname });
+        this.#conflicting = Requirements.fromLabels({ ...labels, [HOSTNAME_LABEL_KEY]: hostname });
     }
     this.#renamed = renamed;
   }
 
   /** The value of a label by its current key. Undefined: the node does not have it. */
   value(key: string): string | undefined {
-    if (this.#torn !== undefined)
-      return this.#torn.has(key) ? this.#torn.get(key).values[0] : undefined;
+    if (this.#conflicting !== undefined)
+      return this.#conflicting.has(key) ? this.#conflicting.get(key).values[0] : undefined;
     if (key === HOSTNAME_LABEL_KEY) return this.#hostname;
     return this.#labels[key] ?? this.#renamed?.get(key);
   }
 
   /** The label as a requirement. Undefined: the node does not have it. */
   requirement(key: string): Requirement | undefined {
-    if (this.#torn !== undefined) return this.#torn.has(key) ? this.#torn.get(key) : undefined;
+    if (this.#conflicting !== undefined)
+      return this.#conflicting.has(key) ? this.#conflicting.get(key) : undefined;
     const value = this.value(key);
     return value === undefined ? undefined : oneOf(key, [value]);
   }
@@ -53,7 +55,8 @@ export class NodeLabels {
    * absence.
    */
   accept(requirements: Requirements): boolean {
-    if (this.#torn !== undefined) return this.#torn.accepts(requirements, NOTHING_UNDEFINED);
+    if (this.#conflicting !== undefined)
+      return this.#conflicting.accepts(requirements, NOTHING_UNDEFINED);
     for (const wanted of requirements.all()) {
       const value = this.value(wanted.key);
       const isMet =

@@ -1,6 +1,6 @@
 /**
- * The requirements of a pod on its node's labels. Only the first required term and the heaviest preferred term count.
- * When preferences are dropped, the next term counts.
+ * Reads what a pod requires of its node's labels: the node selector and the required node affinity terms, of which a
+ * node must satisfy one. Also the topology keys of its spreads and affinities.
  * upstream: pkg/scheduling/requirements.go
  */
 import type {

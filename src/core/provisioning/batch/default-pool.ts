@@ -48,7 +48,7 @@ export function defaultPooler(namespaces: readonly Namespace[]): (pod: Pod) => P
   };
 }
 
-/** Returns the same object for equal specs, so that pods of one template are planned as one class. */
+/** Returns the same object for equal specs, so that pods of one workload are planned as equal pods. */
 function choiceOf(namespace: string, value: string): (spec: PodSpec) => PodSpec {
   const isProvisioner = value.startsWith(OF_PROVISIONER);
   const name = isProvisioner ? value.slice(OF_PROVISIONER.length) : value;

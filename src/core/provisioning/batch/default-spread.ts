@@ -2,7 +2,7 @@
  * Topology spread for pods that have no topologySpreadConstraints, as the operator configured it. The selector comes
  * from the Services that select the pod and from the pod's controller, as in kube-scheduler. A pod with neither gets no
  * spread.
- * upstream: SCHEDULER_CONFIG, podTopologySpread
+ * upstream: the setting SCHEDULER_CONFIG (podTopologySpread)
  */
 import type { Service } from "../../../apis/core/kinds.ts";
 import type { Pod, TopologySpreadConstraint } from "../../../apis/core/pod.ts";

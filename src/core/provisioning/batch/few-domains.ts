@@ -15,8 +15,9 @@ import type { QueuedPod } from "./queue.ts";
 const MOST_TRIES = 5_000;
 
 /**
- * Whether volumes may limit the class to some domains of its topology rules, or a selector may limit it to some domains
- * of an anti-affinity. A spread counts pods with other selectors separately, so selectors do not matter for spreads.
+ * Whether volumes may limit these equal pods to some domains of their topology rules. Also whether a selector may limit
+ * them to some domains of an anti-affinity. A spread counts pods with other selectors separately, so selectors do not
+ * matter for spreads.
  */
 export function hasFewDomains({ volumeSets, variants: [asWritten] }: PodClass): boolean {
   return (asWritten?.narrowingRules ?? []).some(({ group: { type, key, hosts } }) => {

@@ -1,6 +1,6 @@
 /**
  * Finds the topology groups of a pod's own rules: spreads, affinities and anti-affinities. A topology group counts the
- * pods that a rule selects, in each domain.
+ * pods that a rule selects, in each domain such as each zone.
  */
 import type { Pod, PodAffinityTerm, Toleration } from "../../../apis/core/pod.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
@@ -32,7 +32,8 @@ export function ownedGroups(
   topology: Topology,
 ): readonly TopologyGroup[] {
   const found: TopologyGroup[] = [];
-  // Because of a YAML anchor, one term object may be both an affinity and an anti-affinity.
+  // Because of a YAML anchor, one term object may be both an affinity and an anti-affinity. So the type is compared,
+  // too.
   const find = (
     type: TopologyGroup["type"],
     constraint: object,

@@ -137,7 +137,7 @@ export class PodClasses {
     return this.#drafts.length;
   }
 
-  /** The classes of all drafts that have a running pod in the prepared cluster. */
+  /** The classes of all drafts that have a running pod in the cluster that what-if questions use. */
   running(): readonly PodClass[] {
     return this.#drafts
       .filter(({ running }) => running > 0)

@@ -1,5 +1,5 @@
 /**
- * A pod's rules about nodes and about other pods, as parts that can be dropped one by one. A pod that fits nowhere
+ * A pod's rules about nodes and about other pods. Its preferences can be dropped one by one. A pod that fits nowhere
  * drops one preference at a time, in upstream's order, and is tried again.
  * upstream: pkg/controllers/provisioning/scheduling/preferences.go
  */

@@ -16,7 +16,7 @@ export interface QueuedPod {
   readonly podClass: PodClass;
 }
 
-/** Pods of one class that were put back right after each other. */
+/** Pods of one class (equal for planning) that were put back right after each other. */
 interface Returned {
   readonly podClass: PodClass;
   readonly items: QueuedPod[];

@@ -8,7 +8,7 @@ import type { Rule } from "../topology/topology-group.ts";
 
 /**
  * The result of a check. `notNow`: the node refuses the pod, but may take it later in the pass. `never`: it refuses
- * every pod of this class with these preferences for the rest of the pass.
+ * every pod of this class (equal pods) with these preferences for the rest of the pass.
  */
 export type Verdict = "yes" | "notNow" | "never";
 

@@ -32,7 +32,7 @@ interface Places {
   readonly nodes: readonly ExistingNode[];
 }
 
-/** The number of pods of each class in an affinity group. */
+/** The number of pods of each class (equal pods) in an affinity group. */
 type Members = ReadonlyMap<PodClass, number>;
 
 const NO_RULES: readonly Rule[] = [];

@@ -42,7 +42,7 @@ import type { DeviceAccess } from "./device-access.ts";
 /** The result of a stage of the check that refuses a pod. */
 interface Refusing {
   readonly stage: NodeRefusal["stage"];
-  /** Whether the node refuses every pod of this class with these preferences for the rest of the pass. */
+  /** Whether the node refuses every pod of this class (equal pods) with these preferences for the rest of the pass. */
   readonly lasts: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Finds all existing nodes that have too little room for a requested amount. The result is cached by amount. So in a
- * cluster of 100,000 nodes, a new class of pods is tried only on nodes that could take it.
+ * cluster of 100,000 nodes, a pod with new requests is tried only on nodes that could take it.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";
@@ -35,7 +35,7 @@ export class FreeAmounts {
     }
   }
 
-  /** Marks the nodes that have too little left for these requests. Changes of an open fork do not count. */
+  /** Marks the nodes that have too little left for these requests. Placements that may still be undone do not count. */
   addFull(requests: Resources, marks: Marks): void {
     for (const name in requests) {
       const amount = requests[name] as number;

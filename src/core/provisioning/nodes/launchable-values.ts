@@ -1,6 +1,6 @@
 /**
- * The values of a label with which a planned node can be launched. Many topology groups need this for the same node, so
- * the last results are cached.
+ * The values of a label, such as zones, with which a planned node can be launched. Many topology rules need this for
+ * the same node, so the last results are cached.
  */
 import { within } from "../../../base/within.ts";
 import { type Bits, haveCommonBits } from "../../scheduling/bits.ts";

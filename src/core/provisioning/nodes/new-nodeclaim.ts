@@ -91,7 +91,7 @@ export class NewNodeClaim implements Place {
   /** Upstream's message if the tried pod is refused because no reservation is free. Undefined: it is not. */
   #deferred: string | undefined;
 
-  /** `types`: the template's types that the limits still allow. */
+  /** `types`: the NodePool's types that the limits still allow. */
   constructor(id: number, template: Template, types: Bits, context: PlanningContext) {
     this.id = id;
     this.template = template;
@@ -144,7 +144,7 @@ export class NewNodeClaim implements Place {
     return false;
   }
 
-  /** Whether the node has this much room left and can satisfy one set of each list. Each list is for one pod class. */
+  /** Whether the node has this much room left and can satisfy one set of each list (one list for some equal pods). */
   hasRoomFor(requests: Resources, wanted: readonly (readonly SetId[])[]): boolean {
     const { space } = this.#context;
     let sets: readonly SetId[] = [this.#considered ?? this.set];

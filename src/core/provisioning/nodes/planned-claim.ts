@@ -52,7 +52,7 @@ interface Choice {
 interface Listing {
   readonly space: RequirementSpace;
   readonly options: SchedulingOptions;
-  /** Results of earlier calls with the same space. */
+  /** Results of earlier calls with the same `space`. */
   readonly kinds: Map<string, Kind>;
 }
 

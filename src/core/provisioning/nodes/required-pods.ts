@@ -12,8 +12,8 @@ import {
 } from "../topology/topology-group.ts";
 
 /**
- * Some pod of the result must be bound before a pod with these host rules. `pods`: the pods of a planned node. Empty:
- * the pod requires none of them, or none satisfies all its affinities.
+ * Some pod of the result must be bound before a pod with these rules over hosts. `pods`: the pods of a planned node.
+ * Empty: the pod requires none of them, or none satisfies all its affinities.
  */
 export function requiredPodsOn(
   pods: readonly Pod[],

@@ -108,10 +108,12 @@ export function createTemplate(
 ): Template {
   const { pool } = input;
   const labels = Requirements.fromLabels({ ...poolLabels(pool), ...SIMULATED_LABELS });
-  const nobodyElses = Requirements.fromSpecs(
+  const withoutForeign = Requirements.fromSpecs(
     foreignKeys(pool).map((key) => ({ key, operator: "DoesNotExist" })),
   );
-  const set = space.intern(Requirements.fromSpecs(pool.requirements).and(labels).and(nobodyElses));
+  const set = space.intern(
+    Requirements.fromSpecs(pool.requirements).and(labels).and(withoutForeign),
+  );
   const selections = daemonPods.map((pod) => selectionOf(pod, pool.taints, set, space));
   const rows = rowsByDaemons(input.instanceTypes, space.get(set), selections.flat());
   const table = new TypeTable(rows, space);

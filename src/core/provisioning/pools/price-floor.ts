@@ -9,7 +9,7 @@ import type { Template } from "./pool-template.ts";
 
 export class PriceFloor {
   /**
-   * The lowest price of each type, by index of the template, then by position of the type. Infinite: the type cannot be
+   * The lowest price of each type, by index of the NodePool, then by position of the type. Infinite: the type cannot be
    * launched.
    */
   readonly #prices: readonly (readonly number[])[];
@@ -53,7 +53,7 @@ export class PriceFloor {
     return least;
   }
 
-  /** The template's types whose lowest price is below this one. */
+  /** The NodePool's types whose lowest price is below this one. */
   below({ index, table }: Template, priceMicroUsd: number): Bits {
     const bits = noBits(table.size);
     this.#prices[index]?.forEach((price, type) => {

@@ -1,7 +1,7 @@
 /**
- * The last stages of an explanation: whether a new node can be launched in the domains that all topology rules allow.
- * The node may lack devices, or need a reservation that other planned nodes hold. Or minValues may demand more values
- * than the possible types have.
+ * The last stages of an explanation: whether a new node can be launched in the zones and other domains that all
+ * topology rules allow. The node may lack devices, or need a reservation that other planned nodes hold. Or minValues
+ * may demand more values than the possible types have.
  */
 import type { DeviceNeeds } from "../../devices/needs.ts";
 import { type Bits, intersectionOf, isEmptyBits, noBits } from "../../scheduling/bits.ts";
@@ -121,7 +121,7 @@ function fewerThanAsked(
 /** Upstream's sentence, in pkg/scheduling/dynamicresources/allocator.go. */
 const NO_DEVICES = "no instance type can satisfy the allocation";
 
-/** A new node of the template, in each combination of topology domains that is possible for it. */
+/** A new node of the NodePool, in each combination of topology domains that is possible for it. */
 interface Launching {
   readonly template: Template;
   readonly lasts: readonly Last[];

@@ -94,7 +94,10 @@ const STAGES: readonly (RejectionReason | "promised")[] = [
 ];
 
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
-/** The most combinations of topology domains for which reservations and minValues are checked. */
+/**
+ * The most combinations of topology domains (such as a zone and a capacity type) for which reservations and minValues
+ * are checked.
+ */
 const MOST_LASTS = 64;
 
 /**
@@ -397,9 +400,7 @@ function tupleText(
     : `no instance type satisfied resources ${resources} and requirements ${shown} (${text})`;
 }
 
-/**
- * A text with the rest of each limit that every one of these types exceeds. `isCharged`: nodes of the plan count, too.
- */
+/** Says how much is left of each limit that all of these types exceed. `isCharged`: nodes of the plan count, too. */
 function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean): string {
   const short = Object.keys(budget.remaining)
     .sort()

@@ -37,7 +37,7 @@ export interface LateFirstPod extends SpreadOfFirstPod, LateDomain {
   readonly refused: number;
 }
 
-/** The host name of an assumed node in a late domain. No real host has it. */
+/** The name of a host that the plan assumes in a late domain from its start. No real host has this name. */
 export const ASSUMED_HOST = "";
 
 /** Returns the nodes on which the spread's own pods were placed, each with their number. */

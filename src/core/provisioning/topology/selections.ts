@@ -1,6 +1,6 @@
 /**
- * Finds the topology groups that count a pod, by its namespace and labels. Needed for every pod, so the results are
- * cached.
+ * Finds the topology groups (spread and affinity rules) that count a pod, by its namespace and labels. Needed for every
+ * pod, so the results are cached.
  */
 import { BoundedMap, within } from "../../../base/within.ts";
 import { type Labels, selects, type TopologyGroup, textOf } from "./topology-group.ts";

@@ -116,7 +116,7 @@ export type Narrowing = readonly string[] | undefined;
 
 export const ANY_NODE: NodeFilter = { requirements: undefined, tolerations: undefined };
 
-/** A topology rule of a pod or class. `self`: whether the group counts the pod itself. */
+/** A topology rule of some equal pods. `self`: whether the group counts these pods, too. */
 export interface Rule {
   readonly group: TopologyGroup;
   readonly self: boolean;
@@ -370,8 +370,8 @@ export function possibleDomains(group: TopologyGroup, place: Place): readonly st
   if (node === undefined) return [];
   const { key, counts, filter } = group;
   let values = node.complement ? allowedOf(counts, node) : node.values;
-  // The node may still get a value of the label with which the rule ignores the node. So values without counts matter,
-  // too.
+  // The rule has no counts for label values with which it ignores the node. The node may still get such a value, so
+  // they are possible domains, too.
   if (node.complement && filter.requirements !== undefined)
     values = united(values, place.openTo?.(key) ?? NO_DOMAINS);
   return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;

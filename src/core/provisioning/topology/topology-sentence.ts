@@ -14,8 +14,8 @@ export const RULE_NAMES = {
 const MOST_SHOWN = 10;
 
 /**
- * The message. `counts`: pods by domain. `node`: the values that the node can have for the label. Undefined: it does
- * not have the label.
+ * The message. `counts`: pods by domain (zone, host). `node`: the values that the node can have for the label.
+ * Undefined: it does not have the label.
  */
 export function topologySentence(
   { type, key }: TopologyGroup,

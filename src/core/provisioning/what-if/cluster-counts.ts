@@ -26,8 +26,8 @@ export interface CountedNode {
   /** The topology groups that count pods of the node: one entry for each counted pod and group. */
   readonly counted: readonly TopologyGroup[];
   /**
-   * The topology domains of this node in which no new node can be launched. Such a domain exists only while it has a
-   * node. Empty if the node takes no pods.
+   * The topology domains (such as zones) of this node in which no new node can be launched. Such a domain exists only
+   * while it has a node. Empty if the node takes no pods.
    */
   readonly ownDomains: readonly NodeDomain[];
   /** The pods that would need a place if the node were removed. Undefined: not computed yet. */

@@ -41,7 +41,9 @@ export class MovingPods {
   readonly #checks: Omit<EligibilityFacts, "volumes">;
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
 
-  /** Uses only those parts of the input that stay the same while the prepared cluster follows the real one. */
+  /**
+   * Uses only those parts of the input that stay the same while the state of the questions follows the real cluster.
+   */
   constructor(known: Known, { options, pools }: Pick<SchedulingInput, "options" | "pools">) {
     this.#known = known;
     this.#checks = {
@@ -57,8 +59,8 @@ export class MovingPods {
   }
 
   /**
-   * Registers the topology groups of pods that later questions may be about. All groups must exist before pods are
-   * counted.
+   * Registers the topology groups (spread and affinity rules) of pods that later questions may be about. All groups
+   * must exist before pods are counted.
    */
   announce(pods: readonly Pod[]): readonly Draft[] {
     return pods.map((pod) => this.#known.base.classes.announce(pod));

@@ -51,7 +51,7 @@ export class OpenQuestion {
   readonly #state: SharedState;
   readonly #gone: CountedNode[] = [];
 
-  /** `templates`: the templates of new nodes that may be planned. `closed`: indices of nodes that may take no pods. */
+  /** `templates`: the NodePools whose nodes may be planned. `closed`: indices of nodes that may take no pods. */
   constructor(state: SharedState, templates: Pass["templates"], closed?: Marks) {
     const { base, clusterCounts, questionClasses } = state;
     const fork = base.forks.openOutermost({ templates, forget: () => questionClasses.forget() });
@@ -130,9 +130,8 @@ export class OpenQuestion {
   }
 
   /**
-   * Computes in which domains whole affinity groups fit, and lets their first pods go only there. Skipped if no new
-   * nodes are allowed, because it would check all existing nodes. Then the first pod of a group is placed like any
-   * other pod.
+   * Computes in which zones or hosts all pods of an affinity fit, and lets their first pod go only there. Skipped if no
+   * new nodes are allowed, because it would check all existing nodes. Then the first pod is placed like any other pod.
    */
   #limitFirstPods(queued: readonly QueuedPod[]): void {
     const { context, templates } = this.pass;

@@ -14,7 +14,7 @@ import { claimName, type VolumeObjects } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 
-/** The nodes that a prepared cluster must remove and add. */
+/** The nodes that the state of what-if questions (the prepared cluster) must remove and add. */
 interface NodeChanges {
   /**
    * Nodes that are new or changed. Also nodes with a pod that only one of the two inputs plans, and nodes whose pods'

@@ -134,7 +134,7 @@ export class PreparedCluster implements SharedState {
   }
 
   /**
-   * Opens a question in which new nodes of these templates may be planned. `closed`: names of nodes that take no more
+   * Opens a question in which new nodes of these NodePools may be planned. `closed`: names of nodes that take no more
    * pods, see `Terms` in what-if.ts. The caller must end it.
    */
   openQuestion(templates: Pass["templates"], closed?: ReadonlySet<string>): OpenQuestion {

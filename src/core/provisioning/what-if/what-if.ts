@@ -1,7 +1,7 @@
 /**
- * Answers what-if questions: where would pods go if these nodes were removed? The cluster is prepared once. Each
- * question changes the prepared cluster, plans, and undoes the change. The answer is what `solve` would plan for these
- * pods in a cluster that never had the nodes.
+ * Answers what-if questions: where would pods go if these nodes were removed? The scheduling state of the cluster is
+ * prepared once. Each question changes this state, plans, and undoes the change. The answer is what `solve` would plan
+ * for these pods in a cluster that never had the nodes.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { addResources, NO_RESOURCES } from "../../../apis/resources.ts";
