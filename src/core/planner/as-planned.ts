@@ -37,19 +37,21 @@ export function* asPlanned(
   claims: readonly PlannedClaim[],
   kept?: Kept,
 ): Steps<readonly QueuedPod[]> {
-  const homes = new Map(claims.flatMap((claim) => claim.pods.map((pod) => [pod, claim] as const)));
+  const claimOf = new Map(
+    claims.flatMap((claim) => claim.pods.map((pod) => [pod, claim] as const)),
+  );
   const opened = new Map<PlannedClaim, NewNodeClaim>();
   const rest: QueuedPod[] = [];
   yield* eachInSteps(queued, (item) => {
     if (kept?.isLost === true) return;
-    const home = homes.get(item.pod);
+    const planned = claimOf.get(item.pod);
     const isPlaced =
-      home === undefined
+      planned === undefined
         ? placeOnExisting(pass, item)
-        : placeOn(home, item, { pass, opened, kept });
+        : placeOn(planned, item, { pass, opened, kept });
     if (isPlaced) return;
     rest.push(item);
-    if (kept !== undefined) kept.isLost ||= home !== undefined;
+    if (kept !== undefined) kept.isLost ||= planned !== undefined;
   });
   return rest;
 }
@@ -91,16 +93,16 @@ interface Repeating {
 }
 
 /**
- * Places the pod on the new node that repeats `home`, the pod's planned node. Drops preferences one by one until the
+ * Places the pod on the new node that repeats `planned`, the pod's planned node. Drops preferences one by one until the
  * node accepts the pod. False: it never does.
  */
 function placeOn(
-  home: PlannedClaim,
+  planned: PlannedClaim,
   { pod, podClass }: QueuedPod,
   { pass, opened, kept }: Repeating,
 ): boolean {
-  const known = opened.get(home);
-  const claim = known ?? nodeLike(pass, home);
+  const known = opened.get(planned);
+  const claim = known ?? nodeLike(pass, planned);
   if (claim === undefined) return false;
   for (let step = 0; ; step++) {
     const variant = pass.classes.variant(podClass, step);
@@ -112,7 +114,7 @@ function placeOn(
     if (kept !== undefined) kept.preferencesGivenUp += step;
     if (known === undefined) {
       pass.claims.open(claim);
-      opened.set(home, claim);
+      opened.set(planned, claim);
     }
     return true;
   }

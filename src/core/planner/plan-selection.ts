@@ -94,7 +94,8 @@ export class PlanSelection {
 
   /**
    * Whether a source may place all pods again by price. Not with reservations: the price of a node does not show what a
-   * reserved instance saves. Not if running pods should keep their domains: plans by price ignore where pods run.
+   * reserved instance saves. Not if running pods should keep their domains (such as zones): plans by price ignore where
+   * pods run.
    */
   get mayRearrange(): boolean {
     const { batch, options } = this;

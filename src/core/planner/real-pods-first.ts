@@ -33,11 +33,11 @@ export function* realPodsFirst<T extends SchedulingResult>(
     return { ...alone, unschedulable: [...alone.unschedulable, ...later] };
   }
   const known = new Set(waitingIn(all).map(({ pod }) => keyOf(pod)));
-  const misled = waiting.filter(({ pod }) => needsOthers(pod) && !known.has(keyOf(pod)));
-  if (misled.length === 0) return all;
-  const keys = new Set(misled.map(({ pod }) => keyOf(pod)));
+  const besideBuffersOnly = waiting.filter(({ pod }) => needsOthers(pod) && !known.has(keyOf(pod)));
+  if (besideBuffersOnly.length === 0) return all;
+  const keys = new Set(besideBuffersOnly.map(({ pod }) => keyOf(pod)));
   const rest = yield* plan(pods.filter((pod) => !keys.has(keyOf(pod))));
-  return { ...rest, unschedulable: [...rest.unschedulable, ...misled] };
+  return { ...rest, unschedulable: [...rest.unschedulable, ...besideBuffersOnly] };
 }
 
 /** Stored pods that were planned and have no place. Pods that were refused before planning (`ignored`) do not count. */

@@ -2,9 +2,10 @@
  * Every number that tunes the planner, with its unit, its meaning and its reason. Work is counted in steps, never in
  * time, so that the same batch gets the same plan. `npm run bench -- heuristics` shows what each part of the planner
  * saves. Names such as U-mix are cases of the benchmark. Measurements are in bench/history/2026-11-cost.md unless
- * another page is named. > In a packing, an item is a pod and a bin is a node. A row is all pods with equal requests
- * and requirements. A pattern is the content of one bin. A host rule limits its pods on one host: an anti-affinity or a
- * spread over hosts.
+ * another page is named.
+ *
+ * In a packing, an item is a pod and a bin is a node. A row is all pods with equal requests and requirements. A pattern
+ * is the content of one bin. A host rule limits its pods on one host: an anti-affinity or a spread over hosts.
  */
 
 // Plans of the whole batch
@@ -197,7 +198,7 @@ export const MOST_MERGES_TRIED = 16;
 // Placing pods as the packing says
 
 /**
- * A row has classes: pods with the same rules between pods. This many classes may be refused by a node before the class
+ * The pods of a row form classes, by their rules between pods. A node may refuse this many classes before the class
  * with the fewest rules is tried. 12 save 0.1 to 0.2 % compared with 6.
  */
 export const MOST_REFUSALS = 12;

@@ -27,7 +27,7 @@ interface AlikeNodes {
   /** The index of the instance type in the table of the NodePool. */
   readonly type: number;
   readonly set: SetId;
-  /** The classes of all pods that are planned on these nodes. */
+  /** The classes of all pods that are planned on these nodes. A class is a set of pods that are equal for planning. */
   readonly planned: Set<PodClass>;
   /** Each node, with the classes of the pods that are planned on it. */
   readonly nodes: { readonly claim: PlannedClaim; readonly own: ReadonlySet<PodClass> }[];

@@ -98,8 +98,8 @@ function movesOfOne(
 }
 
 /**
- * The requirements of a pod of this class, without the preferences that this node cannot meet. If the node refuses the
- * pod in every way: the requirements of the node.
+ * The requirements of a pod of this class (pods that are equal for planning), without the preferences that this node
+ * cannot meet. If the node refuses the pod in every way: the requirements of the node.
  */
 function wantedBy(
   { context: { space }, classes }: Batch["base"],

@@ -14,9 +14,7 @@ import { PoolPriceFloors } from "./pool-price-floors.ts";
 /** Pods of one class. If the class is divided over zones, only its pods for one zone. */
 export interface ClassPods {
   readonly podClass: PodClass;
-  /** The number of preferences that these pods give up, because no NodePool has nodes that meet them. */
-  readonly step: number;
-  /** The class without these preferences. */
+  /** The class without those preferences that no NodePool's nodes can meet. */
   readonly variant: Variant;
   /** The pods that are not placed yet. A pod is removed when it is placed. */
   readonly items: QueuedPod[];
@@ -105,7 +103,7 @@ export class ClassDemands {
       if (found === undefined) continue;
       const hardness = hardnessOf(podClass, variant);
       const { template, set } = found;
-      return { template, set, pods: { podClass, step, variant, items: [item], hardness } };
+      return { template, set, pods: { podClass, variant, items: [item], hardness } };
     }
   }
 
@@ -139,7 +137,8 @@ function mustShareHost({ hostRules }: Variant): boolean {
 }
 
 /**
- * A weighted number of rules. Affinity restricts pods most, then spread over domains, then host rules and host ports.
+ * A weighted number of rules. Affinity restricts pods most, then spread over domains such as zones, then rules over
+ * hosts and host ports.
  */
 function hardnessOf({ ports }: PodClass, { narrowingRules, hostRules }: Variant): number {
   let hardness = narrowingRules.length * 10 + hostRules.length + ports.length;

@@ -31,7 +31,7 @@ export interface PodRow extends Row {
   readonly set: SetId;
   /** The domain of these pods, if topology spread divides them over domains. */
   readonly domain?: Domain | undefined;
-  /** The classes of these pods, those with most rules between pods first. */
+  /** The classes of these pods (pods that are equal for planning), those with most rules between pods first. */
   readonly classes: readonly ClassPods[];
 }
 
@@ -168,8 +168,8 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
   const byVariant = new Map<Variant, RowDraft>();
   for (const demand of demands) {
     const { podClass, variant } = demand.pods;
-    // Classes that share a variant object have equal requests and rules. If the NodePool and the requirements are equal
-    // too, they share the row.
+    // Classes that share one object of rules (variant) have equal requests and rules. If the NodePool and the
+    // requirements are equal too, they share the row.
     const alike = byVariant.get(variant);
     if (alike?.demand.template === demand.template && alike.demand.set === demand.set) {
       alike.classes.push(demand.pods);

@@ -27,7 +27,7 @@ export interface PackedDemand {
 
 /**
  * Divides the pods better, and returns the demand with its new packing. Moves pods between the `items` of the demand's
- * classes.
+ * classes (pods that are equal for planning).
  */
 export function* withBetterDomains(
   { demand, solution }: PackedDemand,

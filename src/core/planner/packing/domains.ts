@@ -23,7 +23,8 @@ export type DomainNow = (pod: Pod, key: string) => string | undefined;
 
 /**
  * Replaces each demand whose pods can be divided by one demand for each domain that gets pods. Other demands stay
- * unchanged. If no demand can be divided, the same list is returned. `classes`: the classes of all pods of the batch.
+ * unchanged. If no demand can be divided, the same list is returned. `classes`: the classes (pods that are equal for
+ * planning) of all pods of the batch.
  */
 export function dividedByDomain(
   pass: Pass,

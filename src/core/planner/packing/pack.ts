@@ -1,12 +1,14 @@
 /**
- * Packs the items (pods) of a packing problem into bins (nodes) that cost as little as the work budget allows. The
- * steps, in order: >
+ * Packs the items (pods) of a packing problem into bins (nodes) that cost as little as the work budget allows. A host
+ * rule limits items in one bin, such as an anti-affinity over hosts. The steps, in order:
+ *
  * 1. Even patterns, if few items are under host rules. If they cost hardly more than the lower bound, the search ends.
  * 2. Greedy filling in up to five orders, which takes little work.
  * 3. Column generation, which starts from the patterns of steps 1 and 2, and greedy filling by its dual prices.
  * 4. Reweighted greedy, if many items are under host rules and there are not too many items. It replaces step 3, unless
- *    there are only a few items. > The cheapest solution is chosen. At the end, two of its bins become one where that
- *    costs no more.
+ *    there are only a few items.
+ *
+ * The cheapest solution is chosen. At the end, two of its bins become one where that costs no more.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";

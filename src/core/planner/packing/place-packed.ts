@@ -1,7 +1,8 @@
 /**
  * Places pods as a packing says. Every pod is checked by all scheduling rules, so the plan keeps rules that the packing
  * ignored. Pods that their planned node refuses are left for the next round of packing or for the greedy rules. A row
- * is the pods with equal requests and requirements; its classes differ in rules between pods.
+ * is the pods with equal requests and requirements. A class is those of its pods that have the same rules between pods,
+ * too.
  */
 import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -50,7 +51,10 @@ export function* placePacked(
   return demand.rows.flatMap(({ classes }) => classes.flatMap(({ items }) => items));
 }
 
-/** An empty planned node for the bin. Undefined: the limits or the domains of the NodePool allow no such node. */
+/**
+ * An empty planned node for the bin. Undefined: the limits of the NodePool allow no such node, or the NodePool has no
+ * node in the bin's zone.
+ */
 function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undefined {
   const { template, domain } = bin;
   const { within, exhausted } = template.budget;

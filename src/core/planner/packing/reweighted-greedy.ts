@@ -1,7 +1,8 @@
 /**
  * Reweighted greedy: greedy filling is repeated. Each time, items have higher values if their last bins held little
- * value for their price. Such items are packed earlier in the next round, into better bins. If host rules (few pods on
- * one host) need many small bins, a few rounds find as much as column generation in a fraction of its time.
+ * value for their price. Such items are packed earlier in the next round, into better bins. Host rules allow few of
+ * their pods on one node, and so need many small bins. For them, a few rounds find as much as column generation in a
+ * fraction of its time.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { REWEIGHTED_ROUNDS, ROUNDS_PER_SHAPE } from "../settings.ts";

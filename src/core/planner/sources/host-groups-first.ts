@@ -9,8 +9,8 @@ import { affinityGroupsOf } from "../../provisioning/together.ts";
 import { placesMore } from "../acceptance.ts";
 
 /**
- * The batch in a new order: first the affinity groups that have pods without a place in this plan. Undefined: there are
- * no such groups, or the new order places no more pods.
+ * The batch in a new order: first the pods of those affinities that have a pod without a place in this plan. Undefined:
+ * there are none, or the new order places no more pods.
  */
 export function* withHostGroupsFirst(
   batch: Batch,

@@ -43,7 +43,7 @@ export function perHostOf({ type, maxSkew }: TopologyGroup): number {
   return type === "spread" ? maxSkew : 1;
 }
 
-/** The host rules of the class that hold even if all preferences are given up. */
+/** The host rules that pods of this class (equal for planning) keep even if they give up all preferences. */
 function alwaysKept(classes: Pass["classes"], podClass: PodClass): readonly Rule[] {
   let kept: readonly Rule[] | undefined;
   for (const variant of variantsOf(classes, podClass)) {

@@ -28,7 +28,7 @@ export interface Race {
 /**
  * The race of this batch. Undefined: the price of a packing cannot be predicted, so the greedy plan is finished first.
  * That is so in these cases:
- * - Some affinity groups are placed first.
+ * - Pods with an affinity to each other are placed first.
  * - The pods differ in priority.
  * - There are existing nodes.
  * - NodePools differ in rank (weight).
