@@ -28,8 +28,8 @@ export interface Repeated {
 
 /**
  * Places the pods of these planned nodes on new nodes of the same kind, and other pods on existing nodes. Returns the
- * pods that have no place, in order. `kept`: passed by callers that need every planned node. They need no further pod
- * once one is lost.
+ * pods that have no place, in order. `kept`: passed by callers that need every planned node. After the first lost pod,
+ * no further pod is placed.
  */
 export function* asPlanned(
   pass: Pass,

@@ -1,6 +1,6 @@
 /**
  * How much NodePool limits add to the price of a plan. To find out, the batch is planned again without limits. That
- * takes as long as the first plan, so it is done only if limits leave too little for one more node of some instance
+ * takes as long as the first plan. So it is done only if limits leave too little for one more node of some instance
  * type.
  */
 import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";

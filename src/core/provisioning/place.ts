@@ -31,8 +31,8 @@ export interface Pass {
   /** Called before an existing node gets a pod. Absent: changes are never undone. */
   readonly onTouch?: (node: ExistingNode) => void;
   /**
-   * Whether no fork has placed a pod on the node. If so, its refusal is valid for all what-if questions (plans without
-   * some nodes). Absent: only one plan is made.
+   * Whether this what-if question (a plan without some nodes) has left the node unchanged. If so, the node's refusal is
+   * valid for all questions. Absent: only one plan is made.
    */
   readonly isUntouched?: (node: ExistingNode) => boolean;
   /** Indices of existing nodes that may not take pods. Absent: all may. */

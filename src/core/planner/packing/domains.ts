@@ -1,8 +1,8 @@
 /**
  * Divides pods with topology spread over their domains (mostly zones) before they are packed. A packing ignores
  * domains, so it would put pods together that the spread rule then refuses. Each domain gets as many pods as keep the
- * spread even. Running pods stay in their domain if the spread allows it. If the plan moved them, kube-scheduler could
- * refuse their successors in a zone that still has as many pods.
+ * spread even. Running pods stay in their domain if the spread allows it. If a plan moved a pod, kube-scheduler could
+ * refuse its successor while the new zone has as many pods.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { assert } from "../../../base/assert.ts";

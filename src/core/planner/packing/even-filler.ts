@@ -28,8 +28,8 @@ export class EvenFiller {
   /** For each row: the number of items that are left. The caller changes this array. */
   readonly #left: Float64Array;
   /**
-   * The rows by their ratio of cpu to memory, in which shares are rounded. What one row loses by rounding, the next row
-   * gets: neighbours have nearly the same ratio.
+   * The rows by their ratio of cpu to memory. Shares are rounded in this order. What one row loses by rounding, the
+   * next row gets: neighbours have nearly the same ratio.
    */
   readonly #byShape: readonly number[];
   #byValue: readonly number[] = [];
@@ -39,7 +39,7 @@ export class EvenFiller {
   /** For each row: 1 if the bin that is being filled may hold it. */
   readonly #isAllowed: Uint8Array;
   readonly #allowed = new Map<readonly number[], ReadonlySet<number>>();
-  /** How many bins of the kind `bin` would hold all items that it may hold, if items could be split. */
+  /** How many bins of the kind `bin` would hold all items that such a bin may hold, if items could be split. */
   #binsForAll = 1;
 
   constructor(packing: Packing, left: Float64Array) {

@@ -4,7 +4,7 @@
  * for expensive instance types can make a large node expensive.
  *
  * The batch is then planned again without each of the plan's zones in turn. The first pod chooses the zone that is
- * cheapest for itself, and that zone may have no instance type that is large enough for later pods.
+ * cheapest for itself. That zone may have no instance type that is large enough for later pods.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";

@@ -1,6 +1,6 @@
 /**
  * The order in which pods are placed: largest first, so that small pods fill the gaps. A pod without a place is tried
- * again as long as other pods are still being placed, because it may need to be near one of them.
+ * again after other pods were placed, because it may need to be near one of them.
  * upstream: pkg/controllers/provisioning/scheduling/queue.go
  */
 import type { Pod } from "../../../apis/core/pod.ts";

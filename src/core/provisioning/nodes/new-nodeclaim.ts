@@ -211,7 +211,7 @@ export class NewNodeClaim implements Place {
       : trial;
   }
 
-  /** Like {@link accepts}, but only if the pod joins uncounted pods that its affinity requires on this node. */
+  /** Like {@link accepts}, but refuses the pod unless it joins uncounted pods of its affinity on this node. */
   acceptsBeside(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     this.joins = true;
     const trial = this.accepts(pod, podClass, variant);
