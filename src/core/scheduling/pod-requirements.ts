@@ -47,7 +47,7 @@ export function daemonTerms(spec: Pod["spec"]): DaemonTerm[] {
     .map(({ term, fields }) => ({ wanted: base.and(termRequirements(term)), fields }));
 }
 
-/** Whether the term allows a node of this name. Undefined: a new node, whose name no term can require. */
+/** Whether the term allows a node of this name. `name` undefined: a new node, whose name no term can require. */
 export function isMeantByName({ fields }: DaemonTerm, name: string | undefined): boolean {
   if (fields.length === 0) return true;
   const known = name === undefined ? {} : { "metadata.name": name };

@@ -25,8 +25,8 @@ export const openZones: Improvement = {
 };
 
 /**
- * The same plan, with all zones allowed on nodes whose pods have no zone rules (spread, affinity, anti-affinity).
- * Undefined: it would cost more, use more or fewer nodes, or meet fewer preferences.
+ * The same plan, with all zones allowed on nodes whose pods have no topology rules except over hosts. Undefined: it
+ * would cost more, use more or fewer nodes, or meet fewer preferences.
  */
 function* inAllZones(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult | undefined> {
   const zoneless = new Set(batch.queued.filter(acceptsAnyZone).map(({ pod }) => pod));

@@ -1,8 +1,7 @@
 /**
  * Places pods as a packing says. Every pod is checked by all scheduling rules, so the plan keeps rules that the packing
  * ignored. Pods that their planned node refuses are left for the next round of packing or for the greedy rules. A row
- * is the pods with equal requests and requirements. A class is those of its pods that have the same rules between pods,
- * too.
+ * is the pods with equal requests and requirements. Pods of a row with equal rules between pods form a class.
  */
 import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";

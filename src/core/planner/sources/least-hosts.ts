@@ -36,8 +36,8 @@ export function leastHosts(
 }
 
 /**
- * The most pods of a host rule on one host: maxSkew for a spread, because a new node has no pods; 1 for an
- * anti-affinity.
+ * The most pods of a host rule on one host. For a spread it is maxSkew, because a new host without pods is always
+ * possible. For an anti-affinity it is 1.
  */
 export function perHostOf({ type, maxSkew }: TopologyGroup): number {
   return type === "spread" ? maxSkew : 1;

@@ -57,8 +57,8 @@ const PORTS_HELD: Refusing = { stage: "hostPorts", lasts: true };
  */
 const TOO_MANY_VOLUMES: Refusing = { stage: "attachSlots", lasts: false };
 /**
- * The refusal of a pod whose devices are not free now. Another pod of the plan, or the next what-if question, may free
- * them or move its claim here.
+ * The refusal of a pod whose devices are not free now. A shared claim may get devices later, or the next what-if
+ * question may free devices.
  */
 const NO_DEVICES_NOW: Refusing = { stage: "devices", lasts: false };
 const NO_DEVICES: Refusing = { stage: "devices", lasts: true };

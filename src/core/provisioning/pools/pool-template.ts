@@ -200,7 +200,7 @@ export function mayRunOut(
   nodes: number,
 ): boolean {
   for (const name in remaining) {
-    // The limits must have room for one node more. Otherwise the last node could not be of the largest type.
+    // On the safe side by one node: after a wrong `false`, a plan could exceed the limits.
     if ((remaining[name] as number) < chargeOf(table, within, name) * (nodes + 1)) return true;
   }
   return false;
