@@ -295,8 +295,7 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * Charges the node against limits: its cheapest type, or its largest one if it must keep all types (minValues,
-   * reservations).
+   * Charges the cheapest type against limits. Charges the largest one if all types must stay (minValues, reservations).
    */
   #chargeLimits(): void {
     const { space, chargesMost } = this.#context;
@@ -376,8 +375,7 @@ export class NewNodeClaim implements Place {
     this.#ownFault = false;
     const fit = this.#narrow(narrowing, 0, variant, set, types);
     if (fit !== undefined) return { verdict: "yes", fit };
-    // The node's requirements alone cause the refusal. So nodes with the same requirements are skipped until a topology
-    // count changes.
+    // The node's requirements alone cause the refusal, so nodes like it are skipped until a topology count changes.
     if (!this.#ownFault) {
       variant.refusedSets ??= new Map();
       variant.refusedSets.set(set, revisionOf(narrowing));
