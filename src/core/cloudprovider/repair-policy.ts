@@ -26,7 +26,9 @@ export interface RepairPolicy {
   readonly tolerationMs: number;
   /** The longest time that the drain may take. 0: no drain. Absent: the claim decides. */
   readonly terminationGracePeriodMs?: number;
-  /** The priority, from 0 to 100. Broken conditions of higher priority are repaired first. */
+  /**
+   * The priority, from 0 to 100. A higher one makes the repair more urgent, among conditions of a node and among nodes.
+   */
   readonly priority: number;
   readonly action: RepairAction;
 }

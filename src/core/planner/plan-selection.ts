@@ -52,7 +52,9 @@ export class PlanSelection {
     this.#onlyMistakes = !this.mayPack && !acceptsMinSaving;
   }
 
-  /** Whether the planner uses this source or heuristic. Only the benchmark of heuristics leaves one out. */
+  /**
+   * Whether the planner uses this source, improvement or other part. Only the benchmark of heuristics leaves one out.
+   */
   uses(name: SourceName | Heuristic): boolean {
     return name === "greedy" || uses(this.options, name);
   }

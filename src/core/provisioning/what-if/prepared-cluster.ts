@@ -83,7 +83,7 @@ export class PreparedCluster implements SharedState {
    * The most drafts (groups of equal pods) that are kept, including drafts of deleted pods. With more, the cluster must
    * be prepared again.
    */
-  #mostWishes = 0;
+  #mostDrafts = 0;
 
   /** Prepares a cluster. `input.pods`: pending pods, which are placed on existing nodes before any question. */
   static *of(input: SchedulingInput): Steps<PreparedCluster> {
@@ -164,7 +164,7 @@ export class PreparedCluster implements SharedState {
       this.clusterCounts.registerRules(stayingPods(view, batch));
       return this.movingPods.announce(movable(view));
     });
-    this.#mostWishes = 2 * this.base.classes.size + 1_000;
+    this.#mostDrafts = 2 * this.base.classes.size + 1_000;
     this.clusterCounts.registerDomains();
     const daemons = this.#daemons();
     const targets: ExistingNode[] = [];
@@ -190,7 +190,7 @@ export class PreparedCluster implements SharedState {
    * much has changed. Then this object must not be used any more, and the caller must prepare a new one.
    */
   *follow(input: SchedulingInput): Steps<boolean> {
-    if (this.base.classes.size > this.#mostWishes || !isOfOneKind(this.#input, input)) return false;
+    if (this.base.classes.size > this.#mostDrafts || !isOfOneKind(this.#input, input)) return false;
     const before = this.#input;
     this.#closed = undefined;
     const { context, templates } = this.base;
