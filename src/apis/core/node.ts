@@ -40,3 +40,8 @@ export const NODE: Kind<Node> = {
   plural: "nodes",
   namespaced: false,
 };
+
+/** Whether the Node's condition Ready is True: its kubelet reports, and pods can start. */
+export function isReadyNode({ status }: Node): boolean {
+  return status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") === true;
+}

@@ -2,7 +2,7 @@
  * A Node that a deleted claim names, and that has no provider id. It may belong to the claim's instance or to a later
  * instance. The claim waits while pods may run there, and an event says why and until when.
  */
-import type { Node } from "../../apis/core/node.ts";
+import { isReadyNode, type Node } from "../../apis/core/node.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -21,7 +21,7 @@ export async function waitsForUntold(world: World, claim: NodeClaim, node: Node)
   const untilMs = fromRfc3339(until) ?? Number.POSITIVE_INFINITY;
   if (earlierNow(world) >= untilMs) return false;
   const { name } = node.metadata;
-  if (!isReady(node) && (await reschedulablePodsNow(world, name)).length === 0) return false;
+  if (!isReadyNode(node) && (await reschedulablePodsNow(world, name)).length === 0) return false;
   const latest =
     until === undefined
       ? "No terminationGracePeriod ends the wait"
@@ -33,10 +33,4 @@ export async function waitsForUntold(world: World, claim: NodeClaim, node: Node)
   const act = instanceAct("claimDeleted");
   tellHeld(world, { name: claim.metadata.name, act, doubt }, [claim, node]);
   return true;
-}
-
-function isReady({ status }: Node): boolean {
-  return (
-    status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false
-  );
 }

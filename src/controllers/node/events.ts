@@ -6,7 +6,7 @@ import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import type { UnhealthyCondition } from "../../core/nodeclaim/unhealthy.ts";
+import type { UnhealthyCondition } from "../../core/repair/legacy-repair.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
 const REPAIR_BLOCKED_MS = 15 * 60_000;

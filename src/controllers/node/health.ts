@@ -10,7 +10,7 @@ import { CLAIM_KINDS, claimGeneration, poolIdOfClaim } from "../../apis/hub/clai
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { BrokenCount, unhealthyCondition } from "../../core/nodeclaim/unhealthy.ts";
+import { BrokenCount, unhealthyCondition } from "../../core/repair/legacy-repair.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import {
   AWAIT_CHANGE,

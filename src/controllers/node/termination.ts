@@ -4,7 +4,7 @@
  * pods, and core/termination decides which pods are next.
  * upstream: pkg/controllers/node/termination/controller.go
  */
-import { NODE, type Node } from "../../apis/core/node.ts";
+import { isReadyNode, NODE, type Node } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -207,9 +207,8 @@ function leavingNode(
  * If the cloud merely does not know the instance, pods may still run there.
  */
 async function hasLostItsInstance(world: World, node: Node): Promise<boolean> {
-  const ready = node.status?.conditions?.find(({ type }) => type === "Ready")?.status;
   const providerId = node.spec?.providerID;
-  if (ready === "True" || providerId === undefined || providerId === "") return false;
+  if (isReadyNode(node) || providerId === undefined || providerId === "") return false;
   return (await fateOf(world, providerId)) === "ended";
 }
 

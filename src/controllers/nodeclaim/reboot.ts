@@ -1,7 +1,7 @@
 /**
  * Reboots the instances of claims for which node repair requested that. The node is cordoned and drained, the cloud
  * reboots the instance, and the node is uncordoned after its next boot. If that fails, the claim is deleted, and its
- * pods are planned again. core/nodeclaim/reboot.ts decides what the next step is.
+ * pods are planned again. core/repair/reboot-step.ts decides what the next step is.
  * upstream: pkg/controllers/nodeclaim/reboot/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -23,7 +23,7 @@ import {
   rebootIssuedMs,
   rebootRequestedMs,
   rebootStep,
-} from "../../core/nodeclaim/reboot.ts";
+} from "../../core/repair/reboot-step.ts";
 import { type Drain, drain } from "../../core/termination/drain.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
 import {
@@ -95,7 +95,7 @@ async function reconcile(parts: Parts, request: Request): Promise<Outcome> {
   const plan = drain({ nowMs, deadlineMs: undefined, pods: podsOn(world, node) });
   const one: Rebooted = { claim, node, plan };
   const askedMs = asked.get(uid);
-  const facts = { claim, node, nowMs, waiting: plan.waiting, askedMs };
+  const facts = { claim, node, nowMs, podsToEvict: plan.waiting, askedMs };
   return apply(parts, one, rebootStep(facts));
 }
 
@@ -227,7 +227,7 @@ async function isOverNow(
   const { providerID: providerId, nodeName } = claim.status ?? {};
   const standing = await standingNodes(world, { providerId, names: [nodeName] });
   const node = standing.find((one) => !isDeleting(one));
-  const facts = { claim, node, waiting: 0, askedMs, nowMs: earlierNow(world) };
+  const facts = { claim, node, podsToEvict: 0, askedMs, nowMs: earlierNow(world) };
   const step = rebootStep(facts);
   return step.do === "end" && isReplaced(step.result);
 }

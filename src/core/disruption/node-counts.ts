@@ -3,6 +3,7 @@
  * changes. For a list that differs little from a counted one, only the differences are counted. So the last check of a
  * command takes one step, even with a hundred thousand nodes.
  */
+import { isReadyNode } from "../../apis/core/node.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
@@ -80,7 +81,8 @@ class Counter implements NodeCounts {
     if (!counts(view)) return;
     const isAway = view.deleting || (view.claim !== undefined && isRebooting(view.claim));
     const away = isAway ? by : 0;
-    const disrupting = isAway || !isReady(view) ? by : 0;
+    const isReady = view.node !== undefined && isReadyNode(view.node);
+    const disrupting = isAway || !isReady ? by : 0;
     for (const sum of [this.all, this.#of(view.poolId)]) {
       sum.nodes += by;
       sum.disrupting += disrupting;
@@ -102,11 +104,4 @@ function counts(node: NodeView): boolean {
   const isRebooted = node.claim !== undefined && isRebooting(node.claim);
   if (!node.managed || !(node.initialized || isRebooted)) return false;
   return node.claim === undefined || !isTrue(node.claim, "InstanceTerminating");
-}
-
-function isReady(node: NodeView): boolean {
-  return (
-    node.node?.status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") ??
-    false
-  );
 }

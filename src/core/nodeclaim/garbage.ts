@@ -1,9 +1,9 @@
 /**
- * Finds claims without an instance and instances without a claim. The claim is deleted once its Node is gone or not
- * Ready. The instance is terminated once it is too old to be a new launch.
+ * Finds claims without an instance and instances without a claim. Controllers delete such a claim once its Node is gone
+ * or not Ready. They terminate such an instance once it is too old to be a new launch.
  * upstream: pkg/controllers/nodeclaim/garbagecollection (core and AWS provider)
  */
-import type { Node } from "../../apis/core/node.ts";
+import { isReadyNode, type Node } from "../../apis/core/node.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
@@ -25,7 +25,7 @@ export interface GarbageInput {
   readonly instances: readonly NodeClaim[];
 }
 
-/** Registered claims whose instance the cloud does not list. A claim is left out while its Node still reports Ready. */
+/** Registered claims whose instance the cloud does not list. A claim whose Node is still Ready is left out. */
 export function* orphanedClaims(input: GarbageInput): Steps<readonly NodeClaim[]> {
   const alive = new Set<string>();
   yield* eachInSteps(input.instances, PER_STEP, ({ metadata, status }) => {
@@ -41,32 +41,35 @@ export function* orphanedClaims(input: GarbageInput): Steps<readonly NodeClaim[]
   yield* eachInSteps(input.nodes, PER_STEP, (node) => {
     nodes.set(machineOf(node.spec?.providerID), node);
   });
-  return lost.filter((claim) => !saysReady(nodes.get(machineOf(claim.status?.providerID))));
+  return lost.filter((claim) => {
+    const node = nodes.get(machineOf(claim.status?.providerID));
+    return node === undefined || !isReadyNode(node);
+  });
 }
 
 /** Whether the claim is registered, has a provider id, and is not being deleted. */
 function isOrphan(claim: NodeClaim): boolean {
-  const isThere = claim.metadata.deletionTimestamp === undefined && isTrue(claim, "Registered");
-  return isThere && claim.status?.providerID !== undefined;
+  const isActive = claim.metadata.deletionTimestamp === undefined && isTrue(claim, "Registered");
+  return isActive && claim.status?.providerID !== undefined;
 }
 
-function saysReady(node: Node | undefined): boolean {
-  return node?.status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
-}
-
-/** Whether a claim that was found without an instance must still be deleted, given the current claim and its Nodes. */
+/**
+ * Whether a claim that was found without an instance must still be deleted. `claim` and `nodes`: the claim and its
+ * Nodes as they are now. Undefined: the claim is gone.
+ */
 export function isStillOrphan(
   found: NodeClaim,
   claim: NodeClaim | undefined,
   nodes: readonly Node[],
 ): boolean {
   if (claim === undefined || claim.metadata.uid !== found.metadata.uid) return false;
-  return isOrphan(claim) && !nodes.some(saysReady);
+  return isOrphan(claim) && !nodes.some(isReadyNode);
 }
 
 /**
- * Instances of this cluster that no claim names or will name. After a restart, a claim may still take over the instance
- * that was launched for it, even if that is older than the grace period.
+ * Instances that no claim names and that no claim can still take over. A claim takes over the instance that was
+ * launched for it, even after a restart. So while a claim without an instance exists, instances that were launched
+ * after its creation are kept.
  */
 export function* leakedInstances(input: GarbageInput): Steps<readonly NodeClaim[]> {
   const claimed = new Set<string>();

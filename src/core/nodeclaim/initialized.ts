@@ -1,9 +1,9 @@
 /**
  * When a registered node counts as initialized: it is Ready, has no startup taints and no ephemeral taints, and has
- * every requested resource.
+ * every requested resource. If devices were planned for it, their DRA drivers must have published them.
  * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go
  */
-import type { Node } from "../../apis/core/node.ts";
+import { isReadyNode, type Node } from "../../apis/core/node.ts";
 import { formatTaint, isSameTaint } from "../../apis/core/tolerations.ts";
 import { REQUESTED_DRA_DRIVERS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -27,16 +27,15 @@ export type Initialization =
     };
 
 /**
- * Whether the node is initialized. `slices`: the ResourceSlices that drivers have published. Undefined: devices are not
- * checked.
+ * Whether the node is initialized. `slices`: the ResourceSlices that DRA drivers have published. Undefined: devices are
+ * not checked.
  */
 export function initialization(
   claim: NodeClaim,
   node: Node,
   slices?: readonly ResourceSlice[],
 ): Initialization {
-  const ready = node.status?.conditions?.find(({ type }) => type === "Ready")?.status;
-  if (ready !== "True") {
+  if (!isReadyNode(node)) {
     return { ok: false, reason: "NodeNotReady", message: "Node status is NotReady" };
   }
   const taints = node.spec?.taints ?? [];
@@ -66,8 +65,8 @@ export function initialization(
 }
 
 /**
- * The first driver without a complete pool on the node, although devices of this driver were planned for the node's
- * pods.
+ * The first DRA driver whose devices were planned for the node but that has not published a complete pool of devices
+ * there. Undefined: there is none.
  */
 function unpublishedDriver(
   { metadata: { annotations } }: NodeClaim,
@@ -81,8 +80,8 @@ function unpublishedDriver(
 }
 
 /**
- * The first requested resource that the node does not have yet. A device resource is 0 or absent until its plugin has
- * started.
+ * The first requested resource that the node does not have yet. Undefined: it has all. A device plugin reports its
+ * resource as 0, or not at all, until it has started.
  */
 function missingResource(claim: NodeClaim, node: Node): string | undefined {
   const requested = parseResources(claim.spec.resources?.requests);

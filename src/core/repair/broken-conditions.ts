@@ -1,7 +1,7 @@
 /**
- * The broken conditions of a node: its conditions that a repair policy names, and when each may be repaired. Policies
- * with a regular expression are checked first. A condition that none of them matches gets the fallback policy of the
- * set.
+ * Finds the broken conditions of a node: conditions whose type and status a repair policy names. A policy may also have
+ * a regular expression for the reason of the condition. If no such expression matches, the fallback policy applies: the
+ * first policy without an expression.
  * upstream: pkg/controllers/node/health/policy.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -9,20 +9,23 @@ import type { Condition } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 
-/** A broken condition of a node: a condition, and the repair policy for it. */
+/** A condition of a Node, and the repair policy that applies to it. */
 export interface BrokenCondition {
   readonly policy: RepairPolicy;
   readonly conditionType: string;
   readonly conditionStatus: string;
   readonly reason: string;
   readonly sinceMs: number;
-  /** The node may be repaired from this time on. */
+  /**
+   * When the node may be repaired: the toleration of the policy after `sinceMs`, or after the node was created or last
+   * rebooted, if that was later.
+   */
   readonly dueMs: number;
 }
 
 /**
- * All broken conditions of a node, in the order of the Node's conditions, then of policies. `rebootedMs`: when its last
- * reboot ended.
+ * All broken conditions of a node, in the order of the Node's conditions. If several policies apply to a condition,
+ * there is one entry for each, in the order of the policies. `rebootedMs`: when the last reboot of the node ended.
  */
 export function brokenConditionsOf(
   node: Node,
@@ -31,14 +34,14 @@ export function brokenConditionsOf(
 ): readonly BrokenCondition[] {
   const conditions = node.status?.conditions;
   if (conditions === undefined || policies.length === 0) return NONE;
-  const sheet = sheetOf(policies);
+  const index = indexOf(policies);
   let found: BrokenCondition[] | undefined;
   for (const condition of conditions) {
-    const specific = sheet.byPair.get(pairOf(condition.type, condition.status));
+    const specific = index.byPair.get(pairOf(condition.type, condition.status));
     const sinceMs = specific === undefined ? undefined : fromRfc3339(condition.lastTransitionTime);
     if (specific === undefined || sinceMs === undefined) continue;
     found ??= [];
-    for (const policy of policiesFor(condition, specific, sheet.fallback)) {
+    for (const policy of policiesFor(condition, specific, index.fallback)) {
       const { tolerationMs } = policy;
       const bornMs = fromRfc3339(node.metadata.creationTimestamp) ?? sinceMs;
       found.push({
@@ -65,20 +68,21 @@ function policiesFor(
   return matching.length > 0 || fallback === undefined ? matching : [fallback];
 }
 
-interface Sheet {
+/** Repair policies, arranged so that those for one condition are found quickly. */
+interface PolicyIndex {
   /**
-   * Policies with a regular expression, by condition and status. An empty list: only the fallback applies to this
-   * condition.
+   * The policies with a regular expression, by type and status of the condition (`Ready=False`). An empty list: only
+   * the fallback policy applies to this condition.
    */
   readonly byPair: ReadonlyMap<string, readonly RepairPolicy[]>;
   readonly fallback: RepairPolicy | undefined;
 }
 
-/** The sheet of each set of policies. Sets never change. */
-const sheets = new WeakMap<readonly RepairPolicy[], Sheet>();
+/** Cached for each list of policies. A list never changes. */
+const indexes = new WeakMap<readonly RepairPolicy[], PolicyIndex>();
 
-function sheetOf(policies: readonly RepairPolicy[]): Sheet {
-  const known = sheets.get(policies);
+function indexOf(policies: readonly RepairPolicy[]): PolicyIndex {
+  const known = indexes.get(policies);
   if (known !== undefined) return known;
   const byPair = new Map<string, RepairPolicy[]>();
   for (const policy of policies) {
@@ -87,9 +91,9 @@ function sheetOf(policies: readonly RepairPolicy[]): Sheet {
     if (policy.reasonRegex !== undefined) own.push(policy);
     byPair.set(pair, own);
   }
-  const sheet = { byPair, fallback: policies.find(({ reasonRegex }) => reasonRegex === undefined) };
-  sheets.set(policies, sheet);
-  return sheet;
+  const index = { byPair, fallback: policies.find(({ reasonRegex }) => reasonRegex === undefined) };
+  indexes.set(policies, index);
+  return index;
 }
 
 function pairOf(type: string, status: string): string {

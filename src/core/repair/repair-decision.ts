@@ -1,7 +1,7 @@
 /**
- * How a node with several broken conditions is repaired. Replacing comes before rebooting, then the higher priority
- * decides, then the broken condition that was due first. The time limit of the drain is the shortest of all due
- * conditions.
+ * Chooses the repair of a node with several broken conditions, and rates how urgent the repair of each node is. The
+ * condition that decides is, in this order: one that needs a replacement, the one with the higher priority, the one
+ * that was due first. The time limit of the drain is the shortest limit of all conditions that are due.
  * upstream: pkg/controllers/disruption/repair.go, pkg/controllers/node/health/policy.go
  */
 import { compareText } from "../../base/text-order.ts";
@@ -12,13 +12,16 @@ export interface RepairDecision {
   readonly action: RepairAction;
   /** The broken condition that decides how the node is repaired. */
   readonly condition: BrokenCondition;
-  /** The longest time that the drain may take. Absent: no policy sets it, so the claim's own limit counts. */
+  /**
+   * The longest time that the drain may take. Absent: no policy limits it, so only the terminationGracePeriod of the
+   * claim counts.
+   */
   readonly graceMs?: number;
   /** The broken condition whose policy sets `graceMs`. */
   readonly graceOf?: BrokenCondition;
 }
 
-/** The repair that is due now. Undefined: none is due. */
+/** The repair of a node with these broken conditions. Undefined: none of them is due yet. */
 export function repairDecision(
   conditions: readonly BrokenCondition[],
   nowMs: number,
@@ -29,7 +32,10 @@ export function repairDecision(
   return { action: first.policy.action, condition: first, ...shortestGrace(due) };
 }
 
-/** The shortest time limit of a drain. Of equal ones, that of the condition that was due first. */
+/**
+ * The shortest time limit of the drain, and the condition whose policy sets it. Of equal limits, that of the condition
+ * that was due first.
+ */
 function shortestGrace(
   due: readonly BrokenCondition[],
 ): Pick<RepairDecision, "graceMs" | "graceOf"> {
@@ -43,7 +49,9 @@ function shortestGrace(
   return shortest;
 }
 
-/** The broken condition that is due first. Undefined: there are none. */
+/**
+ * The broken condition whose repair is due first, whether in the past or in the future. Undefined: the list is empty.
+ */
 export function firstDue(conditions: readonly BrokenCondition[]): BrokenCondition | undefined {
   return conditions.reduce<BrokenCondition | undefined>(
     (first, one) => (first === undefined || one.dueMs < first.dueMs ? one : first),
@@ -52,21 +60,22 @@ export function firstDue(conditions: readonly BrokenCondition[]): BrokenConditio
 }
 
 function byUrgency(a: BrokenCondition, b: BrokenCondition): number {
-  const replaces = ({ policy }: BrokenCondition) => (policy.action === "ReplaceNode" ? 0 : 1);
+  const actionRank = ({ policy }: BrokenCondition) => (policy.action === "ReplaceNode" ? 0 : 1);
   return (
-    replaces(a) - replaces(b) ||
+    actionRank(a) - actionRank(b) ||
     b.policy.priority - a.policy.priority ||
     a.dueMs - b.dueMs ||
     compareText(a.conditionType, b.conditionType)
   );
 }
 
+/** A repair that is overdue by this many minutes counts as one rank of priority more urgent. */
 const MINUTES_PER_RANK = 30;
 
 /**
- * How urgent the repair of each node is, in the order of `all`. For a broken condition, it is the rank of its priority
- * among all due conditions, plus the overdue time in half hours. The broken condition with the highest value counts for
- * a node. It is 0 for nodes without a due condition.
+ * How urgent the repair of each node is, in the order of `all`. Of each condition that is due, the rank of its priority
+ * and its overdue time in half hours are added. The rank is 0 for the lowest priority among all nodes, 1 for the next
+ * one. The largest sum counts for the node. A node without a condition that is due gets 0.
  */
 export function urgencies(
   all: readonly (readonly BrokenCondition[])[],

@@ -1,7 +1,7 @@
 /**
- * Counts broken nodes before one is repaired. A NodePool with too many broken nodes is not repaired, as in upstream.
- * karpenter-ts only: nodes that share a cause, such as an image, an instance type or a zone, are not repaired, either.
- * Their replacements would break, too, so a person must remove the cause.
+ * Counts broken nodes, and finds what they have in common. A NodePool with too many broken nodes is not repaired, as in
+ * upstream. karpenter-ts only: if broken nodes share an image, an instance type or a zone that other nodes do not have,
+ * these nodes are not repaired. Their replacements would break, too, so a person must remove the cause.
  */
 import { INSTANCE_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { counted, grouped } from "../../base/counted.ts";
@@ -14,16 +14,16 @@ import { isTooMany } from "./breaker.ts";
 import { type BrokenCondition, brokenConditionsOf } from "./broken-conditions.ts";
 import { rebootEndMs } from "./reboots.ts";
 
-/** The fewest broken nodes from which a common cause is concluded. Fewer may share a trait by chance. */
+/** With fewer broken nodes, no common cause is concluded: a few nodes may share an image by chance. */
 const LEAST_BROKEN = 3;
-/** The fewest nodes without the trait that are needed for a comparison. */
+/** With fewer nodes that lack the image, type or zone, there are too few to compare with. */
 const LEAST_OTHERS = 3;
-/** How many times larger the share of broken nodes must be with the trait than without it. */
+/** With the image, type or zone, the share of broken nodes must be this many times as large as without it. */
 const TIMES_MORE = 4;
 
 type CauseKind = "image" | "instance type" | "zone";
 
-/** A trait with which most nodes are broken, while hardly any others are. */
+/** An image, instance type or zone with which most nodes are broken, while few nodes without it are. */
 export interface CommonCause {
   readonly kind: CauseKind;
   readonly value: string;
@@ -36,11 +36,15 @@ interface Tally {
   broken: number;
 }
 
-/** Reasons against repair that follow from many nodes. */
+function noneBroken(): Tally {
+  return { nodes: 0, broken: 0 };
+}
+
+/** What a count of all nodes says about repairs. */
 export interface Survey {
-  /** Counts of nodes and broken nodes, by pool id. */
+  /** The number of nodes and of broken nodes, by pool id. */
   readonly pools: ReadonlyMap<string, Readonly<Tally>>;
-  /** The common causes of broken nodes, the most likely one first. */
+  /** The likely causes that broken nodes have in common, the most likely one first. */
   readonly causes: readonly CommonCause[];
 }
 
@@ -53,7 +57,10 @@ export function brokenConditionsIn(
   return brokenConditionsOf(node, policies, rebootEndMs(claim));
 }
 
-/** Counts the broken nodes, including those whose repair is not due yet. */
+/**
+ * Counts all nodes with a NodePool. A node counts as broken as soon as it has a broken condition, even if its repair is
+ * not due yet.
+ */
 export function* survey(
   nodes: readonly NodeView[],
   policies: readonly RepairPolicy[],
@@ -64,19 +71,22 @@ export function* survey(
   yield* eachInSteps(nodes, (view) => {
     if (view.node === undefined || view.poolId === undefined) return;
     const isBroken = brokenConditionsIn(view, policies).length > 0;
-    const tallies: Tally[] = [all, tallyOf(pools, view.poolId, { nodes: 0, broken: 0 })];
+    const tallies: Tally[] = [all, within(pools, view.poolId, noneBroken)];
     for (const { kind, value } of traitsOf(view))
-      tallies.push(tallyOf(groups, `${kind}/${value}`, { kind, value, nodes: 0, broken: 0 }));
+      tallies.push(within(groups, `${kind}/${value}`, () => ({ kind, value, ...noneBroken() })));
     for (const tally of tallies) {
       tally.nodes++;
       if (isBroken) tally.broken++;
     }
   });
   const causes = [...groups.values()].filter((one) => isCause(one, all));
-  return { pools, causes: causes.sort(byClarity) };
+  return { pools, causes: causes.sort(byBrokenShare) };
 }
 
-/** Why the node is not repaired now, as far as that follows from many nodes. `pool`: the name of its pool. */
+/**
+ * Why the node is not repaired now: too many nodes of its NodePool are broken, or broken nodes have a common cause.
+ * Empty: neither is so. `pool`: the name of its NodePool.
+ */
 export function stopsFor(view: NodeView, pool: string, found: Survey): readonly string[] {
   const cause = causeOf(view, found.causes);
   return [
@@ -87,13 +97,13 @@ export function stopsFor(view: NodeView, pool: string, found: Survey): readonly 
   ];
 }
 
-/** Whether more than a fifth of the nodes of the pool with this id are broken. */
+/** Whether too many nodes of this pool are broken (breaker.ts), so none of them is repaired. */
 export function isPoolStopped(poolId: string, { pools }: Survey): boolean {
   const own = pools.get(poolId);
   return own !== undefined && isTooMany(own.broken, own.nodes);
 }
 
-/** The most likely cause that the node shares with broken nodes. Undefined: there is none. */
+/** The most likely of these causes that the node has. Undefined: it has none of them. */
 export function causeOf(view: NodeView, causes: readonly CommonCause[]): CommonCause | undefined {
   if (causes.length === 0) return undefined;
   const traits = traitsOf(view);
@@ -102,15 +112,10 @@ export function causeOf(view: NodeView, causes: readonly CommonCause[]): CommonC
   );
 }
 
-/** One sentence about the cause, with the remedy. */
+/** The cause as a sentence for events, with what a person must do. */
 export function causeMessage({ kind, value, nodes, broken }: CommonCause): string {
   const likely = `${grouped(broken)} of ${counted(nodes, "node")} with ${kind} ${value} are unhealthy and hardly any other: ${kind} ${value} is the likely cause`;
   return `${likely}, and replacements would break as well; mend it, or take it out of the NodePool`;
-}
-
-function tallyOf<T>(tallies: Map<string, T>, key: string, fresh: T): T {
-  const known = within(tallies, key, () => fresh);
-  return known;
 }
 
 function traitsOf({
@@ -125,7 +130,10 @@ function traitsOf({
   return traits.flatMap(([kind, value]) => (value ? [{ kind, value }] : []));
 }
 
-/** Whether most nodes with the trait are broken, and few nodes without it. */
+/**
+ * Whether most nodes with the trait are broken, and few nodes without it. `own`: nodes with the trait. `all`: all
+ * nodes.
+ */
 function isCause(own: Tally, all: Tally): boolean {
   const others = { nodes: all.nodes - own.nodes, broken: all.broken - own.broken };
   if (own.broken < LEAST_BROKEN || others.nodes < LEAST_OTHERS) return false;
@@ -133,7 +141,8 @@ function isCause(own: Tally, all: Tally): boolean {
   return own.broken * others.nodes >= TIMES_MORE * others.broken * own.nodes;
 }
 
-function byClarity(a: CommonCause, b: CommonCause): number {
+/** Sorts likely causes by the share of nodes that are broken, then by their number, the largest first. */
+function byBrokenShare(a: CommonCause, b: CommonCause): number {
   return (
     b.broken * a.nodes - a.broken * b.nodes ||
     b.broken - a.broken ||

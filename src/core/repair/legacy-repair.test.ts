@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
-import { isTooMany } from "../repair/breaker.ts";
-import { BrokenCount, unhealthyCondition } from "./unhealthy.ts";
+import { isTooMany } from "./breaker.ts";
+import { BrokenCount, unhealthyCondition } from "./legacy-repair.ts";
 
 const POLICIES = [
   {

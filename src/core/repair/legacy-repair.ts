@@ -1,13 +1,13 @@
 /**
- * When the older controller (`--legacy-node-repair`) deletes a broken node. Only policies that replace nodes count, and
- * no policy is a fallback. If too many nodes are broken at the same time, none is repaired: the cause is probably the
- * network or the control plane.
+ * The older node repair (`--legacy-node-repair`): when a node is broken, and when so many nodes are broken that none is
+ * deleted. Only policies with the action ReplaceNode count here. A condition counts only if a policy matches it; there
+ * is no fallback policy as in broken-conditions.ts.
  * upstream: pkg/controllers/node/legacyrepair/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
-import { isTooMany } from "../repair/breaker.ts";
+import { isTooMany } from "./breaker.ts";
 
 /** The unhealthy condition of a node, and when its repair is due. */
 export interface UnhealthyCondition {
@@ -18,7 +18,7 @@ export interface UnhealthyCondition {
   readonly dueMs: number;
 }
 
-/** The condition because of which the node is repaired first. Undefined: the node is healthy. */
+/** The condition of the node whose repair is due first. Undefined: no policy matches a condition of the node. */
 export function unhealthyCondition(
   node: Node,
   policies: readonly RepairPolicy[],
@@ -38,7 +38,7 @@ export function unhealthyCondition(
   return first;
 }
 
-/** The facts about one node that {@link BrokenCount} counts. */
+/** What {@link BrokenCount} knows about one node. */
 interface CountedNode {
   /** The id of the node's pool. Undefined: the node has no pool. */
   readonly poolId: string | undefined;
@@ -51,14 +51,15 @@ interface Tally {
 }
 
 /**
- * Counts broken nodes, to decide whether too many are broken. There is a count for each pool, because 10,000 nodes may
- * be checked at once when a network fails.
+ * Counts nodes and broken nodes, in the whole cluster and in each NodePool. The counts are updated with each change of
+ * a node. Counting all nodes for each check would be slow: if a network fails, 10,000 nodes may be checked at once.
  */
 export class BrokenCount {
   readonly #nodes = new Map<string, CountedNode>();
   /** The counts by pool id. Undefined: the count of all nodes. */
   readonly #tallies = new Map<string | undefined, Tally>();
 
+  /** Records the node of this name, or what has changed about it. */
   put(name: string, node: CountedNode): void {
     const before = this.#nodes.get(name);
     if (before?.poolId === node.poolId && before?.isBroken === node.isBroken) return;
@@ -74,7 +75,7 @@ export class BrokenCount {
     this.#count(before, -1);
   }
 
-  /** Whether too many nodes of this pool are broken. Undefined: too many of all nodes. */
+  /** Whether too many nodes of this NodePool are broken. With `poolId` undefined: of the whole cluster. */
   tooMany(poolId: string | undefined): boolean {
     const { nodes, broken } = this.#tallies.get(poolId) ?? { nodes: 0, broken: 0 };
     return isTooMany(broken, nodes);

@@ -3,7 +3,7 @@ import type { Node } from "../../apis/core/node.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { nodeClaim } from "../../testing/builders.ts";
-import { type RebootFacts, rebootStep } from "./reboot.ts";
+import { type RebootFacts, rebootStep } from "./reboot-step.ts";
 
 const NOW = Date.UTC(2026, 0, 5);
 const MINUTE_MS = 60_000;
@@ -53,7 +53,7 @@ const step = (given: NodeClaim, facts: Partial<RebootFacts> = {}) =>
   rebootStep({
     claim: given,
     node: node("old"),
-    waiting: 0,
+    podsToEvict: 0,
     askedMs: undefined,
     nowMs: NOW,
     ...facts,
@@ -64,10 +64,10 @@ describe("a requested reboot", () => {
     const within = (minutes: number) =>
       claim({ askedMinutes: minutes, annotations: { [GRACE]: "5m" } });
     const endMs = NOW + 4 * MINUTE_MS;
-    expect(step(within(1), { waiting: 1 })).toEqual({ do: "drain", endMs, afterMs: 1_000 });
+    expect(step(within(1), { podsToEvict: 1 })).toEqual({ do: "drain", endMs, afterMs: 1_000 });
     expect(step(within(1))).toEqual({ do: "ask", preBootId: "old" });
     expect(step(within(0.05))).toMatchObject({ do: "drain" });
-    expect(step(within(5), { waiting: 1 })).toEqual({ do: "ask", preBootId: "old" });
+    expect(step(within(5), { podsToEvict: 1 })).toEqual({ do: "ask", preBootId: "old" });
   });
 
   it("fails if the Node has no bootID, because the reboot could not be detected", () => {
@@ -77,9 +77,9 @@ describe("a requested reboot", () => {
 
   it("drains without a deadline if there is no grace period, and not at all if it is 0", () => {
     const unbound = claim({ askedMinutes: 600 });
-    expect(step(unbound, { waiting: 1 })).toMatchObject({ do: "drain", endMs: undefined });
+    expect(step(unbound, { podsToEvict: 1 })).toMatchObject({ do: "drain", endMs: undefined });
     const none = claim({ askedMinutes: 0, annotations: { [GRACE]: "0s" } });
-    expect(step(none, { waiting: 1 })).toEqual({ do: "ask", preBootId: "old" });
+    expect(step(none, { podsToEvict: 1 })).toEqual({ do: "ask", preBootId: "old" });
   });
 
   it("is refused if its annotation is invalid", () => {
