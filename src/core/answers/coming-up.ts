@@ -1,4 +1,4 @@
-/** What a node that is starting waits for, and when its claim times out. */
+/** Explains what a node that is starting waits for, and when its claim times out. */
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -10,8 +10,8 @@ import type { NodeView } from "../state/node-view.ts";
 import type { Hold } from "./hold.ts";
 
 /**
- * What the node waits for, for an answer about pods nominated for it. Undefined: the node is initialized, or has no
- * NodeClaim.
+ * What the node waits for, as a sentence for an answer about pods that are planned for it. Undefined: the node is
+ * initialized, or has no NodeClaim.
  */
 export function notReady(picture: Timed, view: NodeView): string | undefined {
   const { name, claim } = view;
@@ -40,7 +40,7 @@ function awaited(
   head: string,
 ): Pick<Hold, "says" | "until"> {
   const nodes = node === undefined ? [] : [node];
-  const facts = { claim, nodes, pods, initializationTimeoutMs, lookedForMs: undefined, nowMs };
+  const facts = { claim, nodes, pods, initializationTimeoutMs, watchedForMs: undefined, nowMs };
   const step = condition(claim, awaitedOf(claim));
   const why = step?.message || step?.reason;
   const says = why === undefined ? head : `${head}: ${why}`;
@@ -52,7 +52,7 @@ function awaited(
     return { says: `${says}; ${keeps} it from being deleted` };
   }
   const until = toRfc3339(end.atMs);
-  // The controller counts this timeout from its own start, if that was later. That time is not known here.
+  // The controller counts this timeout from its own start if the process started later. That time is not known here.
   const when =
     end.reason === "initialization_timeout"
       ? `deleted if this lasts, not before ${until}`

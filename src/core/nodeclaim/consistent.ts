@@ -1,6 +1,6 @@
 /**
- * Finds initialized nodes with fewer resources than their claim says, and what blocks the drain of a node. Both are
- * only reported.
+ * Finds two things that are only reported: an initialized node has fewer resources than its claim says, or a
+ * PodDisruptionBudget blocks the drain of a node.
  * upstream: pkg/controllers/nodeclaim/consistency/nodeshape.go; in earlier versions termination.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -17,8 +17,8 @@ import { parseResources } from "../../apis/resources.ts";
 const LEAST_SHARE = 0.9;
 
 /**
- * One sentence for each requested resource of which the initialized node has too little. Other resources are not
- * checked, because no plan depended on them.
+ * One sentence for each resource of which the initialized node has too little. Only resources that the claim requests
+ * are checked, because the plan of the node counted on no others.
  */
 export function shapeIssues(claim: NodeClaim, node: Node): readonly string[] {
   if (!isTrue(claim, "Initialized")) return [];

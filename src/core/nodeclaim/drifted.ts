@@ -1,7 +1,7 @@
 /**
- * Whether a claim has drifted from its pool: the hash of the pool's template changed, the claim no longer satisfies the
- * pool's requirements, or its instance type is no longer offered. Drift that the cloud reports (`AMIDrift`, …) is
- * checked after these.
+ * Whether a claim has drifted from its pool. There are three reasons here: the hash of the pool's template changed, the
+ * claim no longer satisfies the pool's requirements, or its instance type is no longer offered. The controller checks
+ * drift that the cloud reports (`AMIDrift`, …) after these.
  * upstream: pkg/controllers/nodeclaim/disruption/drift.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -21,7 +21,7 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { isCompatible } from "../cloudprovider/offerings.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 
-/** The age at which a claim's instance type is first checked. The known list of types may be older than a new claim. */
+/** A claim's instance type is first checked at this age. The list of types may be older than a new claim. */
 const TYPE_CHECK_AGE_MS = 3_600_000;
 
 const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
@@ -49,27 +49,28 @@ function isStaticallyDrifted(claim: NodeClaim, pool: Pool): boolean {
 }
 
 /**
- * The pool's hash, but with the lifetime that the claim records. In v1beta1 a changed lifetime is no drift, because
- * nodes follow the current lifetime of their pool.
+ * The hash of the pool's template, computed with the lifetime that the claim records instead of the pool's current one.
+ * In v1beta1 a changed lifetime is no drift, because nodes follow the current lifetime of their pool.
  * upstream: v0.37 pkg/apis/v1beta1/nodepool.go, Hash() covers spec.template only
  */
 function hashWithLifetimeOf({ metadata, spec }: NodeClaim, pool: Pool): string {
   const expireAfter = metadata.annotations?.[HASHED_LIFETIME_ANNOTATION_KEY] ?? spec.expireAfter;
   const { labels, annotations, taints, startupTaints, classRef, terminationGracePeriodMs } = pool;
-  const patience =
+  const gracePeriod =
     terminationGracePeriodMs === undefined
       ? {}
       : { terminationGracePeriod: formatDuration(terminationGracePeriodMs) };
   const lifetime = expireAfter === undefined ? {} : { expireAfter };
   return templateHash({
     metadata: { labels, annotations },
-    spec: { taints, startupTaints, nodeClassRef: classRef, ...patience, ...lifetime },
+    spec: { taints, startupTaints, nodeClassRef: classRef, ...gracePeriod, ...lifetime },
   });
 }
 
 /**
- * Whether a v1beta1 claim has the pool's current hash, but records another lifetime than the hash contains, or none.
- * The caller must then record that lifetime. Otherwise the next change of the pool's lifetime would count as drift.
+ * Whether a v1beta1 claim has the current hash of the pool, but records no lifetime or another one than the hash
+ * contains. If so, the caller must record the current lifetime. Otherwise the next change of the pool's lifetime would
+ * count as drift.
  */
 export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {
   if (pool.generation !== "beta") return false;
@@ -77,9 +78,7 @@ export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {
   return hash === pool.hash && hash !== hashWithLifetimeOf(claim, pool);
 }
 
-/**
- * Whether the claim is old enough to check its instance type. The type of a new claim may not be in the known list yet.
- */
+/** Whether the claim is old enough for a check of its instance type. */
 export function mayCheckType(claim: NodeClaim, nowMs: number): boolean {
   const createdMs = fromRfc3339(claim.metadata.creationTimestamp);
   return createdMs !== undefined && nowMs - createdMs >= TYPE_CHECK_AGE_MS;

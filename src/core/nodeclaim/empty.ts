@@ -1,7 +1,7 @@
 /**
- * The conditions of a claim that mark an unused node. In v1, `Consolidatable`: no pod was added or removed for
- * consolidateAfter. In v1alpha5 and v1beta1, `Empty`: only daemons run on the node. The emptiness method waits from the
- * time of this condition.
+ * The condition of a claim that marks a node which may be disrupted soon. In v1 it is `Consolidatable`: no pod was
+ * added or removed for `consolidateAfter`. In v1alpha5 and v1beta1 it is `Empty`: only daemons run on the node, and the
+ * emptiness method waits from the time of this condition.
  * upstream: pkg/controllers/nodeclaim/disruption/consolidation.go, emptiness.go at v0.32
  */
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -11,10 +11,13 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { quietFromMs } from "../state/quiet.ts";
 
-/** Whether the condition must be set or cleared. */
+/** Whether the condition must be set or cleared now. */
 export type Verdict =
   | { readonly state: "set" }
-  /** `checkAfterMs`: after this time the condition may be set, if no pod is added or removed. */
+  /**
+   * `checkAfterMs`: the condition may be set after this time, if no pod is added or removed until then. Undefined: only
+   * a change of the claim, its pool or its node can set it.
+   */
   | { readonly state: "clear"; readonly checkAfterMs: number | undefined };
 
 const CLEAR: Verdict = { state: "clear", checkAfterMs: undefined };
@@ -33,9 +36,9 @@ export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Ver
 }
 
 /**
- * Whether the condition `Empty` of v1alpha5 and v1beta1 must be set, for pools that remove empty nodes. A nomination
- * does not clear the condition. A nominated node is no candidate anyway, and the wait should start when the last pod is
- * gone.
+ * Whether the condition `Empty` of v1alpha5 and v1beta1 must be set. Only pools that remove empty nodes use it. A
+ * nomination does not clear it: the wait must start when the last pod is gone, and a nominated node is not disrupted
+ * anyway.
  */
 export function empty(claim: NodeClaim, pool: Pool, node: NodeView | undefined): Verdict {
   const { policy, consolidateAfter } = pool.disruption;

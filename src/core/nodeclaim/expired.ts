@@ -1,7 +1,8 @@
 /**
- * When a claim expires. A v1 claim has a lifetime of its own, and is deleted at its end (forceful), unless a setting
- * makes expiry respect budgets. v1alpha5 and v1beta1 claims have the lifetime of their pool. These, and v1 claims whose
- * expiry respects budgets, are only marked (voluntary); the disruption loop replaces them.
+ * When a claim expires, and how. Forceful: the claim is deleted at that time. Voluntary: the claim is only marked, and
+ * the disruption loop replaces it within budgets. Forceful are v1 claims, which have a lifetime of their own, unless a
+ * setting makes their expiry respect budgets. Voluntary are all other claims; those of v1alpha5 and v1beta1 have the
+ * lifetime of their pool.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { maxRunOf } from "../../apis/core/max-run.ts";
@@ -11,7 +12,9 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { type NillableMs, parseNillableDuration } from "../../base/duration.ts";
 import { fnv64Text } from "../../base/fnv.ts";
 
-/** When a claim expires. Voluntary expiry respects budgets. */
+/**
+ * When a claim expires. `forceful`: it is deleted then. `voluntary`: the disruption loop replaces it within budgets.
+ */
 export interface Expiry {
   readonly mode: "forceful" | "voluntary";
   readonly atMs: number;
@@ -22,11 +25,11 @@ export interface Expiry {
 /** The operator's settings for expiry. */
 export interface ExpiryRules {
   /**
-   * The largest share of its lifetime by which a claim may expire earlier. Each claim's own share follows from its UID,
-   * so claims of one age do not expire together.
+   * The largest share of its lifetime by which a claim may expire earlier. The real share of each claim is computed
+   * from its UID, so claims of the same age do not expire together.
    */
   readonly spreadPercent: number;
-  /** Whether v1 claims, too, are only marked, and then replaced by the disruption loop within budgets. */
+  /** Whether v1 claims expire voluntarily, too. */
   readonly respectsBudgets: boolean;
 }
 
@@ -47,14 +50,15 @@ export function isReplacedFirst(
 /** Whether the expiry of the pool's nodes respects budgets. */
 export function isExpiryBudgeted(pool: Pool, rules: Pick<ExpiryRules, "respectsBudgets">): boolean {
   const { expireMode, expireAfter } = pool.disruption;
-  // A v1 claim has its own lifetime, whatever its pool's lifetime is now.
+  // With a setting of the pool, this is asked about all its claims. A v1 claim has its own lifetime, so the pool's
+  // current lifetime says nothing about it.
   const never = expireMode === "voluntary" && expireAfter === "Never";
   return !never && isReplacedFirst(pool, rules);
 }
 
 /**
- * The end of the maximum run time that pods of the claim request. Budgets do not delay it. GKE has the same feature
- * (`cloud.google.com/gke-max-run-duration-seconds`).
+ * The end of the maximum run time that pods of the claim request (maxRunOf). Budgets do not delay it. GKE has the same
+ * feature (`cloud.google.com/gke-max-run-duration-seconds`).
  */
 function maxRunEnd({ metadata: { labels, creationTimestamp } }: NodeClaim): Expiry | undefined {
   const createdMs = fromRfc3339(creationTimestamp);
@@ -64,8 +68,9 @@ function maxRunEnd({ metadata: { labels, creationTimestamp } }: NodeClaim): Expi
 }
 
 /**
- * When the claim expires. Undefined: never. A standalone claim (`pool` undefined) expires forcefully. If there are two
- * ends, the earlier one counts. If budgets can delay the earlier end, the expiry becomes forceful at the later end.
+ * When the claim expires. Undefined: never. A standalone claim (`pool` undefined) expires forcefully. A claim can have
+ * two ends: that of its lifetime, and that of a maximum run time that its pods request. The earlier one counts. If the
+ * earlier one is voluntary, the expiry becomes forceful at the later one.
  */
 export function expiry(
   claim: NodeClaim,

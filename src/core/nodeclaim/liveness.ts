@@ -1,7 +1,10 @@
 /**
- * How long a claim may take to start: 5 minutes to launch, then until 15 minutes after its creation to register. After
- * that, the configured time to initialize, if no pod on its Node would need another node. A late claim is deleted, so
- * that its pods are planned again. The last limit is karpenter-ts only; upstream waits without limit.
+ * How long a claim may take to start. A claim that is late is deleted, so that its pods are planned again. The limits
+ * are:
+ * - 5 minutes until it is launched;
+ * - 15 minutes until it is registered;
+ * - after that, a configured time until it is initialized. This limit is karpenter-ts only. A claim is kept beyond it
+ *   while pods on its Node would need another node.
  * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -15,23 +18,27 @@ import { rebootEndMs } from "../repair/reboots.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { initialization } from "./initialized.ts";
 
-/** How long after its creation a claim must be launched. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
+/**
+ * How long a claim may wait for its launch: from the time of its condition Launched, which is first written at its
+ * creation.
+ */
 export const LAUNCH_TIMEOUT_MS = 5 * 60_000;
 /**
- * How long after its creation a claim must be registered. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go.
+ * How long a claim may wait for its registration: from the time of its condition Registered, which is first written at
+ * its creation.
  */
 export const REGISTRATION_TIMEOUT_MS = 15 * 60_000;
 
 /**
- * A late claim may be kept because of its pods. The reason may end without an event, for example when a pod ends. So
- * the claim is checked again after this time.
+ * A late claim is kept while pods run on its Node. These pods may end without an event for the claim. So the claim is
+ * checked again after this time.
  */
 const HELD_AGAIN_MS = 60_000;
 
 /** The stage that took too long. */
 export type LateReason = "launch_timeout" | "registration_timeout" | "initialization_timeout";
 
-/** Whether the claim is in time. */
+/** Whether the claim is in time. `checkAfterMs`: when to check it again. Undefined: when the claim changes. */
 export type Liveness =
   | { readonly state: "alive"; readonly checkAfterMs: number | undefined }
   | { readonly state: "late"; readonly reason: LateReason };
@@ -46,14 +53,15 @@ export interface LivenessInput {
   /** The time limit for initialization, from registration on. 0: no limit. */
   readonly initializationTimeoutMs: number;
   /**
-   * How long this process has watched claims. Time before that does not count against a node, because no process may
-   * have checked it then. Undefined: another process decides, so the earliest possible deadline is returned.
+   * How long this process has watched claims, in milliseconds. The limit for initialization begins with this watch,
+   * because no process may have checked the claim before it. Undefined: the caller only wants the earliest possible
+   * deadline, as `karpenter explain` does.
    */
-  readonly lookedForMs: number | undefined;
+  readonly watchedForMs: number | undefined;
   readonly nowMs: number;
 }
 
-/** Whether the claim is late. A late claim is deleted, and its pods are planned again. */
+/** Whether the claim is late. */
 export function liveness(input: LivenessInput): Liveness {
   const end = due(input);
   if (end === undefined) return { state: "alive", checkAfterMs: undefined };
@@ -74,13 +82,13 @@ export function due(input: LivenessInput): Due | undefined {
   const { claim, nodes, initializationTimeoutMs: timeoutMs, nowMs } = input;
   if (isTrue(claim, "Registered")) {
     if (timeoutMs === 0 || isTrue(claim, "Initialized") || isRebooting(claim)) return undefined;
-    // The Node is ready for pods, but the condition of the claim is not written yet.
-    if (nodes.some((node) => isUsable(claim, node))) return undefined;
-    const lookingMs = input.lookedForMs === undefined ? 0 : nowMs - input.lookedForMs;
+    // The node is initialized, but the condition of the claim is not written yet.
+    if (nodes.some((node) => isNodeInitialized(claim, node))) return undefined;
+    const watchedFromMs = input.watchedForMs === undefined ? 0 : nowMs - input.watchedForMs;
     const atMs = Math.max(
       endOf(claim, "Registered", timeoutMs, nowMs),
       (rebootEndMs(claim) ?? 0) + timeoutMs,
-      lookingMs + timeoutMs,
+      watchedFromMs + timeoutMs,
     );
     return { reason: "initialization_timeout", atMs };
   }
@@ -92,8 +100,8 @@ export function due(input: LivenessInput): Due | undefined {
 }
 
 /**
- * Why a late claim that was never initialized is kept: a pod on its Node, or a do-not-disrupt annotation. Undefined: it
- * is not kept.
+ * Why a late claim is kept. `pods`: pods on its Node would need another node. `annotation`: the claim or its Node has
+ * do-not-disrupt. Undefined: it is not kept. Only the limit for initialization can be waived.
  */
 export function heldBy(
   { claim, nodes, pods }: Pick<LivenessInput, "claim" | "nodes" | "pods">,
@@ -102,8 +110,8 @@ export function heldBy(
   if (reason !== "initialization_timeout") return undefined;
   if (pods.some(isReschedulable)) return "pods";
   const seen = nodes.length === 0 ? [undefined] : nodes;
-  const isParked = seen.some((node) => isAnnotated(claim, node));
-  return isParked ? "annotation" : undefined;
+  const isProtected = seen.some((node) => isAnnotated(claim, node));
+  return isProtected ? "annotation" : undefined;
 }
 
 /** Milliseconds until the launch of the claim is late. 0 or less: it is late. */
@@ -111,9 +119,9 @@ export function launchLeftMs(claim: NodeClaim, nowMs: number): number {
   return endOf(claim, "Launched", LAUNCH_TIMEOUT_MS, nowMs) - nowMs;
 }
 
-function isUsable(claim: NodeClaim, node: Node): boolean {
-  const wasOnce = node.metadata.labels?.[NODE_INITIALIZED_LABEL_KEY] === "true";
-  return wasOnce || initialization(claim, node).ok;
+function isNodeInitialized(claim: NodeClaim, node: Node): boolean {
+  const wasInitialized = node.metadata.labels?.[NODE_INITIALIZED_LABEL_KEY] === "true";
+  return wasInitialized || initialization(claim, node).ok;
 }
 
 function endOf(claim: NodeClaim, type: string, timeoutMs: number, nowMs: number): number {

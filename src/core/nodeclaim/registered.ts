@@ -1,6 +1,6 @@
 /**
- * When a claim counts as registered: exactly one Node has its provider id. Also what is set on that Node: Karpenter's
- * finalizer, owner, labels, annotations and taints.
+ * When a claim counts as registered: exactly one Node has its provider id. And what Karpenter then sets on this Node:
+ * its finalizer, owner, labels, annotations and taints.
  * upstream: pkg/controllers/nodeclaim/lifecycle/registration.go
  */
 import type { Node, Taint } from "../../apis/core/node.ts";
@@ -22,7 +22,10 @@ export type Registration =
   | {
       readonly state: "found";
       readonly node: Node;
-      /** Whether the Node joined without the unregistered taint. If so, pods may already run on it. */
+      /**
+       * Whether the Node joined without the unregistered taint. If so, kube-scheduler may already have bound pods to
+       * it.
+       */
       readonly taintMissing: boolean;
     };
 
@@ -51,8 +54,9 @@ export function registration(nodes: readonly Node[]): Registration {
 }
 
 /**
- * The Node after registration. The claim's labels and annotations replace those of the Node. Taints are merged by key
- * and effect, the unregistered taint is removed, and the registered label is added.
+ * The Node as it must be after registration. The claim's labels and annotations replace those of the Node with the same
+ * key. Missing taints of the claim are added, unless a label of the Node forbids it. The unregistered taint is removed,
+ * and the registered label is added.
  */
 export function joinedNode(claim: NodeClaim, node: Node): Node {
   const { metadata, spec } = node;

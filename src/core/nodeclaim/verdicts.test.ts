@@ -29,7 +29,7 @@ describe("liveness of a NodeClaim", () => {
       nodes: [unreadyNode()],
       pods: [],
       initializationTimeoutMs: 1_800_000,
-      lookedForMs: 86_400_000,
+      watchedForMs: 86_400_000,
       nowMs: NOW,
       ...more,
     });
@@ -74,11 +74,11 @@ describe("liveness of a NodeClaim", () => {
 
   it("counts the initialization timeout only from when this process began to look", () => {
     const old = registered(86_400_000);
-    expect(of(old, { lookedForMs: 0 })).toEqual({ state: "alive", checkAfterMs: 1_800_000 });
-    expect(of(old, { lookedForMs: 1_799_000 })).toEqual({ state: "alive", checkAfterMs: 1_000 });
-    expect(of(old, { lookedForMs: 1_800_000 })).toMatchObject({ state: "late" });
+    expect(of(old, { watchedForMs: 0 })).toEqual({ state: "alive", checkAfterMs: 1_800_000 });
+    expect(of(old, { watchedForMs: 1_799_000 })).toEqual({ state: "alive", checkAfterMs: 1_000 });
+    expect(of(old, { watchedForMs: 1_800_000 })).toMatchObject({ state: "late" });
     const young = registered(600_000);
-    expect(of(young, { lookedForMs: 900_000 })).toMatchObject({ checkAfterMs: 1_200_000 });
+    expect(of(young, { watchedForMs: 900_000 })).toMatchObject({ checkAfterMs: 1_200_000 });
   });
 
   it("keeps a NodeClaim whose Node is Ready, or was initialized before", () => {
@@ -107,7 +107,7 @@ describe("liveness of a NodeClaim with do-not-disrupt", () => {
       nodes: [on],
       pods: [],
       initializationTimeoutMs: 1_800_000,
-      lookedForMs: 9_000_000,
+      watchedForMs: 9_000_000,
       nowMs: NOW,
     });
   const annotated = <T extends NodeClaim | Node>(one: T): T => ({

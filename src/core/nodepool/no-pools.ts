@@ -1,6 +1,7 @@
 /**
- * Explains why there is no NodePool to plan with, for events, the log, `plan` and `explain`. On EKS Auto Mode, AKS or
- * GKE, all NodePools may belong to another provider. Then only this message says why pods stay pending.
+ * Explains why there is no NodePool to plan with, for events, the log, `karpenter plan` and `karpenter explain`. On EKS
+ * Auto Mode, AKS or GKE, all NodePools may belong to another provider. Pods then stay pending, and only this message
+ * says why.
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { isOfClassKinds, type Pool } from "../../apis/hub/pool.ts";

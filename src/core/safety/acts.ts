@@ -1,32 +1,40 @@
 /**
  * All acts that cannot be undone, with what must be proven before each. The code reads this table, and
- * docs/explanation/safety.md is generated from it. Whoever adds such an act must add a row here first.
+ * docs/explanation/safety.md is generated from it. An act that is new in the code must first get a row here.
  */
 
-/** The local copies (mirrors) of cluster objects on which an act may depend. */
+/** Kinds of objects of which this process has a local copy (mirror) that watches keep up to date. */
 export type ViewName = "pods" | "nodes" | "claims" | "pools";
 
 /** An act that cannot be undone. */
 export interface Act {
-  /** The object that is deleted or terminated. */
+  /** The object that is deleted, terminated or rebooted. */
   readonly what: string;
-  /** The participle for messages, such as "rebooted". Absent: it is "deleted" or "terminated". */
+  /**
+   * The participle for messages, such as "rebooted". Absent: "terminated" for an instance, "deleted" for other objects.
+   */
   readonly done?: string;
   /** The reason, as used in the text "delete NodeClaim: <why>". */
   readonly why: string;
-  /** Who requested the act. Only acts that nobody requested count against the brake. */
+  /** Who requested the act. If nobody did, a wrong view of the cluster may be the cause. */
   readonly askedBy: "a user" | "the cloud" | "the settings" | "nobody";
   /** The mirrors that must be proven to be up to date before the act. */
   readonly views: readonly ViewName[];
   /** The facts that are read from the API server or the cloud right before the act. */
   readonly proof: string;
   /**
-   * Whether the act depends on the time of day. If so, the clock of this process and that of the API server must agree.
+   * Whether the act depends on the time of day. If so, it waits while the clocks of this process and of the API server
+   * differ too much.
    */
   readonly byClock: boolean;
-  /** Whether the act counts against the brake. It does not if the cloud says that the instance is terminated. */
+  /**
+   * Whether the brake counts the act (brake.ts), unless the cloud says that the instance is already terminated. Only
+   * acts that nobody requested are counted.
+   */
   readonly braked: boolean;
-  /** The file and title of the test in which the proof is missing and the act must not happen. */
+  /**
+   * The file and title of a test in which a part of the proof is missing. It shows that the act does not happen then.
+   */
   readonly test: string;
 }
 
@@ -244,7 +252,10 @@ export function instanceAct(name: keyof typeof INSTANCE_ACTS): NamedAct {
   return { ...INSTANCE_ACTS[name], name };
 }
 
-/** Acts of the providers, listed for the generated page. The code of the providers checks the proof itself. */
+/**
+ * Acts of the cloud providers. They are listed only for the generated page; the code of each provider checks its proof
+ * itself.
+ */
 export const PROVIDER_ACTS: readonly Act[] = [
   {
     what: "NodeClaim (AWS)",

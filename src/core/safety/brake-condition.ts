@@ -1,4 +1,7 @@
-/** The brake as a condition of NodePools. A controller writes the condition, and answers read it. karpenter-ts only. */
+/**
+ * Shows the brake (brake.ts) as a condition of NodePools. A controller writes the condition; after a restart, and for
+ * `karpenter explain`, the brake is read from it. karpenter-ts only.
+ */
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -7,9 +10,10 @@ import { HOLD_MS } from "./brake.ts";
 
 /** The condition of NodePools that shows the brake. */
 export const BRAKE_CONDITION = "InvoluntaryEndsStopped";
+/** Stands in the message between the reason and the command that releases the brake. */
 const REMEDY = " To let them end now: ";
 
-/** The state of the brake, as read from the condition. It is still there after a restart. */
+/** The state of the brake, as the condition shows it. */
 export interface ShownBrake {
   readonly sinceMs: number;
   /** When the brake is released automatically. */
@@ -25,7 +29,10 @@ export function brakeConditionMessage(why: string, kind: string, name: string): 
   return `${why}${REMEDY}${releaseCommand(kind, name)}`;
 }
 
-/** The brake, as the conditions of these pools show it. Undefined: it is off. A release on one pool counts for all. */
+/**
+ * The brake, as the conditions of these pools show it. Undefined: it is off. A release that a person annotates on one
+ * pool counts for all.
+ */
 export function shownBrake(pools: readonly KubeObject[], nowMs: number): ShownBrake | undefined {
   const releasedMs = newestRelease(pools, nowMs);
   const shown = pools.flatMap((pool): readonly ShownBrake[] => {
@@ -48,7 +55,7 @@ export function shownBrake(pools: readonly KubeObject[], nowMs: number): ShownBr
   return shown.sort((a, b) => a.sinceMs - b.sinceMs)[0];
 }
 
-/** The latest release on these pools, in epoch milliseconds. Invalid and future times are ignored. */
+/** The latest release that these pools record, in epoch milliseconds. 0: none. Invalid and future times are ignored. */
 export function newestRelease(pools: readonly KubeObject[], nowMs: number): number {
   const times = pools.map(
     ({ metadata }) =>

@@ -1,7 +1,7 @@
 /**
- * The terminations that the brake has counted, as text on a pool: their number in each minute, such as
- * `2026-01-05T08:00:00Z=3,2026-01-05T08:01:00Z=2`. So after a restart, counting does not begin at zero. karpenter-ts
- * only.
+ * Stores the terminations that the brake has counted in an annotation of a pool, so that counting does not begin at
+ * zero after a restart. The text has their number in each minute, such as
+ * `2026-01-05T08:00:00Z=3,2026-01-05T08:01:00Z=2`. karpenter-ts only.
  */
 import { INVOLUNTARY_ENDS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -24,7 +24,8 @@ export function endsText(endedMs: readonly number[]): string {
 
 /**
  * The terminations that are stored on these pools, in epoch milliseconds. Each counts at the last moment of its minute.
- * Only one pool has the current text; others may have older texts. Invalid text is ignored.
+ * Only one pool has the current text, others may have older texts. So of several numbers for a minute, the largest
+ * counts. Invalid text is ignored.
  */
 export function keptEnds(pools: readonly KubeObject[]): readonly number[] {
   const counts = new Map<number, number>();

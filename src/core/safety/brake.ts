@@ -1,8 +1,8 @@
 /**
- * The brake on terminations that nobody requested. If many nodes seem to be broken at the same time, Karpenter's view
- * of the cluster is probably wrong. By default, a tenth of all nodes may be terminated within ten minutes, or five if
- * that is more. The next termination sets the brake. Then no node is terminated until an hour has passed or a person
- * releases the brake. karpenter-ts only.
+ * The brake on terminations that nobody requested, such as node repair and garbage collection. If very many nodes seem
+ * to be broken at the same time, Karpenter's view of the cluster is probably wrong. By default, a tenth of all nodes
+ * may be terminated within ten minutes, or five if that is more. The next termination sets the brake. Then no node is
+ * terminated without a request until an hour has passed or a person releases the brake. karpenter-ts only.
  */
 
 /** The time window in which terminations are counted, in milliseconds. */
@@ -10,31 +10,37 @@ const WINDOW_MS = 10 * 60_000;
 /** How long the brake stays on, in milliseconds. */
 export const HOLD_MS = 60 * 60_000;
 
-/** How many nodes may be terminated without a request of a user before the brake is set. */
+/** How many nodes may be terminated within the window before the brake is set. The larger of the two numbers counts. */
 export interface BrakeLimit {
-  /** The number of nodes that may be terminated within the window, whatever the number of all nodes is. */
+  /** A number of nodes. */
   readonly nodes: number;
-  /** The share of all nodes that may be terminated within the window, if that is more. */
+  /** A share of all nodes, in percent. */
   readonly percent: number;
 }
 
-/** The default limit. The larger of the two numbers counts. */
+/** The limit if the operator sets none. */
 export const DEFAULT_BRAKE_LIMIT: BrakeLimit = { nodes: 5, percent: 10 };
 
-/** An object that is to be terminated. `name`: for messages. `machine`: the key by which the brake counts. */
+/**
+ * An object that is to be terminated. `name`: its name in messages. `machine`: the key by which the brake counts, which
+ * is the same for an instance, its claim and its Node.
+ */
 export interface Counted {
   readonly name: string;
   readonly machine: string;
 }
 
-/** The brake. All times are elapsed milliseconds of this process, so they do not change when the clock is set. */
+/**
+ * The brake. All times are elapsed milliseconds of this process. Unlike the time of day, elapsed time does not jump
+ * when the clock is set.
+ */
 export class Brake {
   readonly #limit: BrakeLimit;
   readonly #listeners = new Set<() => void>();
   /** The terminations within the window: the key of each counted instance, and when it was terminated. */
   #ended = new Map<string, number>();
   #sinceMs: number | undefined;
-  /** The names of objects that the brake has stopped. */
+  /** The names of objects that may not be terminated until the brake is released. */
   readonly #held = new Set<string>();
 
   constructor(limit: BrakeLimit) {
@@ -47,8 +53,8 @@ export class Brake {
   }
 
   /**
-   * Whether the object may be terminated. If so, it is counted. False: the brake is on. Several objects with the same
-   * key `machine` count once. Without a `machine`, the name is the key.
+   * Whether the object may be terminated. If so, the brake counts it. False: the brake is on, or this call has set it.
+   * Objects with the same key `machine` count once. Instead of an object, a name may be given; it is also the key.
    */
   take(one: string | Counted, nowMs: number, fleet: number): boolean {
     const { name, machine } = typeof one === "string" ? { name: one, machine: one } : one;
@@ -57,7 +63,7 @@ export class Brake {
       return false;
     }
     this.#forgetOld(nowMs);
-    // The instance is counted already: the same act is tried again, or the Node is deleted after its claim.
+    // The instance is counted already: the act is tried again, or the Node is deleted after its claim.
     if (this.#ended.has(machine)) return true;
     if (this.#ended.size < this.most(fleet)) {
       this.#ended.set(machine, nowMs);
@@ -89,12 +95,12 @@ export class Brake {
     return [...this.#ended.values()];
   }
 
-  /** Adds terminations that an earlier process counted. */
+  /** Adds terminations that an earlier process counted, in elapsed time. Their keys are not known any more. */
   recall(endedMs: readonly number[]): void {
     for (const [at, atMs] of endedMs.entries()) this.#ended.set(`recalled/${at}`, atMs);
   }
 
-  /** Sets the brake with this start, because it was on in an earlier process. */
+  /** Sets the brake as if it had been set at this time, because an earlier process had set it. */
   resume(sinceMs: number): void {
     if (this.#sinceMs === undefined) this.#set(sinceMs);
   }

@@ -10,7 +10,7 @@ import type { Brake } from "./brake.ts";
 /** Milliseconds. If two clocks differ by more than this, one of them is wrong. */
 const CLOCKS_APART_MS = 5 * 60_000;
 
-/** The facts about a node or instance that is to be terminated. */
+/** The facts about an object that is to be deleted, terminated or rebooted. */
 export interface EndFacts {
   /** The local copies (mirrors) of cluster objects on which the act depends and that are not up to date. */
   readonly staleViews: readonly ViewName[];
@@ -22,13 +22,13 @@ export interface EndFacts {
   readonly name: string;
   /** The provider ID of the instance, by which the brake counts. */
   readonly machine: string;
-  /** The number of Karpenter's nodes. */
+  /** The number of all nodes of Karpenter. The brake allows a share of them. */
   readonly fleet: number;
   /** The elapsed time of this process, in milliseconds. */
   readonly nowMs: number;
 }
 
-/** Why an act is postponed. Each code has a sentence for users. */
+/** Why an act must wait. Each code has a sentence for users. */
 export type DoubtCode =
   | "staleView"
   | "clock"
@@ -60,7 +60,7 @@ export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
   return { go: true };
 }
 
-/** The message if two clocks are too far apart. Undefined: they agree, or the difference is not known. */
+/** Why the clocks differ too much, as a sentence. Undefined: they agree, or the difference is not known. */
 export function clockDoubt(clockSkewMs: number | undefined): string | undefined {
   if (clockSkewMs === undefined || Math.abs(clockSkewMs) <= CLOCKS_APART_MS) return undefined;
   const apart = formatDuration(Math.abs(clockSkewMs));
@@ -74,7 +74,7 @@ export function held(code: DoubtCode, message: string): Verdict {
 
 /** The message of the brake, for events and conditions. */
 export function brakeMessage(most: number, fleet: number): string {
-  // If claims were lost, there may be fewer claims than the number of nodes that may be terminated.
+  // If claims were lost, there may be fewer nodes than may be terminated. Then the number of all nodes is left out.
   const howMany =
     fleet > most ? `${grouped(most)} of ${grouped(fleet)} nodes` : `${grouped(most)} nodes`;
   return `More than ${howMany} would end within 10m for reasons that nobody asked for. No more end for 1h.`;

@@ -1,7 +1,7 @@
 /**
- * Finds the instance of a claim whose status names none, because the process ended after the launch and before it wrote
- * the status. The instance is found by its tags and its age. It is returned only if no other claim can have launched
- * it.
+ * Finds the instance of a claim that is being deleted and whose status names none. This happens if a process launched
+ * the instance and stopped before it wrote the status. The instance is found by the tags and the time of its launch. It
+ * is returned only if no other claim can have launched it.
  */
 import type { Node } from "../../apis/core/node.ts";
 import { poolIdOfClaim, poolIdOfLabels } from "../../apis/hub/claim.ts";
@@ -10,9 +10,9 @@ import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { originOf } from "./origin.ts";
 
-/** Tolerance in milliseconds: the API server's times have no fractions, and the cloud has a different clock. */
+/** Tolerance in milliseconds, because the API server writes whole seconds and the clock of the cloud differs. */
 const SLACK_MS = 5_000;
-/** If a launch was in progress when its claim was deleted, it is over after this many milliseconds. */
+/** A launch that was in progress when its claim was deleted has ended after this many milliseconds. */
 const LATEST_MS = 60_000;
 
 /** Facts that were just read from the API server and the cloud. */
@@ -26,8 +26,9 @@ export interface LostLaunchFacts {
 }
 
 /**
+ * The instance that was launched for a claim:
  * - `none`: no instance can belong to the claim.
- * - `unsure`: an instance may belong to the claim, but another claim that waits for its launch may also use it.
+ * - `unsure`: an instance may belong to the claim, or to another claim that waits for its launch.
  * - a provider ID: the instance belongs to this claim or to another deleted claim of its pool.
  */
 export type LostLaunch = "none" | "unsure" | { readonly providerId: string };

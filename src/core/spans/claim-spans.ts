@@ -1,5 +1,5 @@
 /**
- * Trace spans of the way from pending pods to a new node: batch, plan, creation of the claim, launch, registration,
+ * Trace spans of one claim, from pending pods to a new node: batch, plan, creation of the claim, launch, registration,
  * initialization, and the binding of each pod. There is one trace for each claim.
  */
 import { poolNameOfLabels } from "../../apis/hub/claim.ts";
@@ -9,7 +9,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { attributesOf, SpanTree, type TraceSpan, traceIdOf } from "./span.ts";
 import { type SeenMs, sharper, trueSinceMs } from "./times.ts";
 
-/** The facts about one pass of the provisioner. */
+/** One pass of the provisioner: it collects a batch of pods and plans it. Times are epoch milliseconds. */
 export interface PassFacts {
   /** When the first pod of the batch arrived. */
   readonly openedMs: number;
@@ -34,6 +34,7 @@ export interface PlannedPod {
   readonly isGone?: true;
 }
 
+/** The facts from which the trace of one claim is made. */
 export interface ClaimWay {
   /** The claim's last state. */
   readonly claim: NodeClaim;

@@ -1,6 +1,7 @@
 /**
  * Trace spans of a disruption command: the wait for its validation, the launch of replacements, and the drain and
- * termination of each node. There is one trace for each command, made from the records on its claims.
+ * termination of each node. There is one trace for each command. It is made from records that the command writes on its
+ * claims.
  */
 import { poolNameOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -30,12 +31,14 @@ export interface EndedClaim {
   readonly isSpared?: true;
 }
 
+/** A claim that the command launches. */
 export interface ReplacementClaim {
   readonly claim: NodeClaim;
   readonly seenMs: SeenMs;
   readonly isGone?: true;
 }
 
+/** The facts from which the trace of one command is made. */
 export interface CommandWay {
   readonly record: CommandRecord;
   /** The facts that this process knows about the start of the command. Absent: another process began the command. */
@@ -119,6 +122,9 @@ const ENDINGS = [
   ["VolumesDetached", "detach volumes"],
 ] as const;
 
+/**
+ * Adds the spans in which the node of this claim is drained, its volumes are detached, and its instance is terminated.
+ */
 function addEnd(
   tree: SpanTree,
   { claim, seenMs, isSpared }: EndedClaim,

@@ -1,6 +1,6 @@
 /**
- * A span: one piece of work in a trace, as OpenTelemetry defines it. Ids are derived from the UID of a NodeClaim or the
- * id of a disruption command. So whoever knows that object can find its trace.
+ * A span: one piece of work in a trace, as OpenTelemetry defines it. Its ids are computed from the UID of a NodeClaim
+ * or the id of a disruption command. So a person who knows that object can find its trace.
  */
 import { fnv64Text } from "../../base/fnv.ts";
 

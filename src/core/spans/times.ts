@@ -1,4 +1,4 @@
-/** Finds out when a condition of a claim became true, as exactly as possible. */
+/** When a condition of a claim became true, more exactly than in whole seconds where possible. */
 import { condition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -6,7 +6,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 /** When this process first saw facts about an object, by name of a condition or an event. */
 export type SeenMs = Readonly<Record<string, number>>;
 
-/** If nothing delays it, a watch delivers a change within this time. */
+/** Unless something delays it, a watch delivers a change within this time. */
 const SOON_MS = 2_000;
 
 /** When the condition became true. Undefined: it is not true. */
@@ -17,8 +17,8 @@ export function trueSinceMs(claim: NodeClaim, type: string, seenMs: SeenMs): num
 }
 
 /**
- * The more exact of two times. Kubernetes writes whole seconds. So if this process saw the change soon after that, the
- * time at which it saw the change is more exact. If it saw the change late, the written time counts.
+ * The more exact of two times. Kubernetes writes whole seconds (`writtenMs`). If this process saw the change soon after
+ * that, `seenMs` is more exact. If it saw the change late, the written time counts.
  */
 export function sharper(
   writtenMs: number | undefined,

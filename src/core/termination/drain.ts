@@ -1,7 +1,8 @@
 /**
- * Decides which pods of a leaving node are evicted next, and whether the node is drained. Pods are evicted in four
- * groups, one after the other: non-critical pods, non-critical daemons, critical pods, critical daemons. A pod whose
- * grace period would end after the deadline of the node is deleted, whatever protects it.
+ * Decides which pods of a node are evicted next while it is drained, and whether the drain has ended. Pods are evicted
+ * in four groups, one after the other: non-critical pods, non-critical daemons, critical pods, critical daemons. A pod
+ * whose grace period would end after the deadline of the node is deleted instead, even if a PodDisruptionBudget or
+ * annotation protects it.
  * upstream: pkg/controllers/node/termination/terminator/terminator.go
  */
 import { isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
@@ -17,13 +18,13 @@ export interface DrainInput {
   readonly deadlineMs: number | undefined;
 }
 
-/** The pods to evict now, and those that must wait. */
+/** What the drain does next. */
 export interface Drain {
-  /** Pods to add to the eviction queue now, sorted by creation time, then key. */
+  /** Pods to evict or delete now ({@link mustDelete}), sorted by creation time, then key. */
   readonly evict: readonly Pod[];
   /** Pods of later groups, in the same order. */
   readonly later: readonly Pod[];
-  /** Number of pods that still exist. 0: the node is drained. */
+  /** How many pods the drain still waits for. 0: the node is drained. */
   readonly waiting: number;
 }
 
@@ -34,11 +35,11 @@ export function drain(input: DrainInput): Drain {
   const waiting = input.pods
     .filter((pod) => isWaitingEviction(pod, input.nowMs))
     .toSorted(byAgeThenKey);
-  const late = waiting.filter((pod) => mustDelete(pod, input.deadlineMs, input.nowMs));
-  const others = waiting.filter((pod) => !late.includes(pod));
+  const overdue = waiting.filter((pod) => mustDelete(pod, input.deadlineMs, input.nowMs));
+  const others = waiting.filter((pod) => !overdue.includes(pod));
   const tier = Math.min(...others.map(tierOf));
   return {
-    evict: [...late, ...others.filter((pod) => tierOf(pod) === tier)],
+    evict: [...overdue, ...others.filter((pod) => tierOf(pod) === tier)],
     later: others.filter((pod) => tierOf(pod) !== tier),
     waiting: waiting.length,
   };

@@ -1,9 +1,9 @@
 /**
- * Moves without downtime, for workloads with the annotation (karpenter-ts only; upstream only evicts). If the node of a
- * Deployment with one replica is cordoned, the Deployment is restarted as by `kubectl rollout restart`. So its new pod
- * is available elsewhere before the old one ends. Whoever may patch Deployments can run anything in their namespace, so
- * this works only in the namespaces of `--surge-namespaces`. Other pods are evicted, and an event says why. Workloads
- * with several replicas should use PodDisruptionBudgets instead.
+ * Moves without downtime: the new pod of a workload runs elsewhere before the old one ends. They are for Deployments
+ * with one replica and the annotation `karpenter.sh/zero-downtime`. When the node is cordoned, such a Deployment is
+ * restarted as by `kubectl rollout restart`. Whoever may patch Deployments can run anything in their namespace, so this
+ * works only in the namespaces of `--surge-namespaces`. Other pods are evicted, and an event says why. Workloads with
+ * several replicas should use PodDisruptionBudgets instead. karpenter-ts only; upstream only evicts.
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -15,6 +15,7 @@ import {
 } from "../../apis/karpenter/labels.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 
+/** The objects and settings that decide whether a pod can be moved without downtime. */
 export interface Workloads {
   /** Namespaces whose Deployments may be restarted. `*`: all. */
   readonly surgeNamespaces: readonly string[];
@@ -25,7 +26,7 @@ export interface Workloads {
 
 /**
  * Whether a pod is moved without downtime:
- * - `none`: its annotation does not request that, or the pod is not Ready anyway.
+ * - `none`: its annotation does not request that, or the pod is not Ready or ends already.
  * - `able`: its Deployment can be restarted now.
  * - `rolling`: a rollout of its Deployment is in progress, and the pod ends once the new pod is available. `ours`:
  *   whether Karpenter started the rollout.

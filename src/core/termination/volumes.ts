@@ -1,6 +1,7 @@
 /**
  * Finds the volume attachments that must be gone before an instance is terminated: those of pods that are drained. Pods
- * that are not drained, such as daemons that tolerate the disruption taint, would never release their volumes.
+ * that are not drained keep their volumes, for example daemons that tolerate the disruption taint. Waiting for these
+ * would never end.
  * upstream: pkg/controllers/node/termination/controller.go
  */
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -17,7 +18,7 @@ export interface DetachInput {
   readonly claims: readonly PersistentVolumeClaim[];
 }
 
-/** The attachments that must still be removed. Empty: the instance may be terminated. */
+/** The attachments of the node that must still be removed. Empty: the instance may be terminated. */
 export function blockingAttachments(input: DetachInput): readonly VolumeAttachment[] {
   const { nodeName, nowMs } = input;
   const attached = input.attachments.filter(({ spec }) => spec.nodeName === nodeName);

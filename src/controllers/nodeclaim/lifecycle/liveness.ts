@@ -38,7 +38,7 @@ export async function giveUpIfLate(
   memory: Memory,
 ): Promise<StepResult> {
   const { tracker } = memory;
-  const verdict = verdictOn(world, claim, lookedForMs(world, claim, memory));
+  const verdict = verdictOn(world, claim, watchedForMs(world, claim, memory));
   if (verdict.state === "alive") return done(claim, { requeueAfterMs: verdict.checkAfterMs });
   const { reason } = verdict;
   const ended = await deleteClaim(world, claim, ACT_OF[reason], {
@@ -78,7 +78,7 @@ const ACT_OF: Readonly<Record<LateReason, ClaimAct>> = {
 
 /** Whether the claim is too late by what the API server has now: the claim, its Nodes and their pods. */
 async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promise<boolean> {
-  const waitedMs = lookedForMs(world, live, memory);
+  const waitedMs = watchedForMs(world, live, memory);
   const suspected = verdictOn(world, live, waitedMs);
   if (suspected.state !== "late" || suspected.reason === "launch_timeout")
     return suspected.state === "late";
@@ -98,7 +98,7 @@ async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promi
  * Milliseconds since this process first saw the claim registered but not initialized. The wall clock is not used,
  * because setting it forward would make all nodes late.
  */
-function lookedForMs({ clock }: World, claim: NodeClaim, { comingUp }: Memory): number {
+function watchedForMs({ clock }: World, claim: NodeClaim, { comingUp }: Memory): number {
   const uid = claim.metadata.uid ?? claim.metadata.name;
   if (!isTrue(claim, "Registered") || isTrue(claim, "Initialized")) {
     comingUp.delete(uid);
@@ -110,19 +110,19 @@ function lookedForMs({ clock }: World, claim: NodeClaim, { comingUp }: Memory): 
   return nowMs - sinceMs;
 }
 
-function verdictOn(world: World, claim: NodeClaim, lookedForMs: number): Liveness {
-  return liveness(inputOf(world, claim, lookedForMs));
+function verdictOn(world: World, claim: NodeClaim, watchedForMs: number): Liveness {
+  return liveness(inputOf(world, claim, watchedForMs));
 }
 
 /** The facts that decide whether the claim is too late, read from the mirrors. */
-function inputOf(world: World, claim: NodeClaim, lookedForMs: number): LivenessInput {
+function inputOf(world: World, claim: NodeClaim, watchedForMs: number): LivenessInput {
   const joined = nodesOf(world, claim);
   return {
     claim,
     nodes: joined,
     pods: joined.flatMap(({ metadata }) => pods(world).byIndex("node", metadata.name)),
     initializationTimeoutMs: world.settings.initializationTimeoutMs,
-    lookedForMs,
+    watchedForMs,
     nowMs: world.clock.now(),
   };
 }
