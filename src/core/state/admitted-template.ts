@@ -1,11 +1,14 @@
-/** Computes the pod template of a CapacityBuffer as the API server would store pods made from it. */
+/**
+ * Computes the pod template of a CapacityBuffer with everything that admission by the API server would add
+ * (pod-admission.ts).
+ */
 import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
 import type { CapacityBuffer } from "../../apis/autoscaling/capacity-buffer.ts";
 import type { PodAdmission } from "./pod-admission.ts";
 
 /**
- * The admitted template. If the buffer names a workload, pods also get the requests that a VerticalPodAutoscaler
- * recommends for it.
+ * The template after admission. If the buffer names a workload, its pods also get the requests that a
+ * VerticalPodAutoscaler recommends for that workload.
  */
 export function admittedTemplate(
   admission: PodAdmission,

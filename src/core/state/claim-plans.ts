@@ -1,7 +1,7 @@
 /**
- * Finds what other programs changed on a claim that this process has just created. A mutating webhook may remove its
- * labels or requirements. The node would then not suit the pods that it was planned for, and the next plan would launch
- * another node. karpenter-ts only.
+ * Finds what other programs changed on a claim that this process has just created. For example, a mutating webhook may
+ * remove its labels or requirements. The node would then not suit the pods that it was planned for, and the next plan
+ * would launch another node. karpenter-ts only.
  */
 import type { Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -23,7 +23,7 @@ export interface ClaimPlan {
   readonly pods: readonly Pod[];
 }
 
-/** A key for claims of all generations: `kind/name`. */
+/** The key of a claim: `kind/name`. Claims of two API versions may have the same name. */
 export function claimKey(kind: string, name: string): string {
   return `${kind}/${name}`;
 }
@@ -32,15 +32,19 @@ export function keyOfClaim({ kind = "NodeClaim", metadata }: NodeClaim): string 
   return claimKey(kind, metadata.name);
 }
 
-/** Plans of claims that this process created and that are not registered yet. */
+/** Remembers how this process planned the claims that it creates, until they are registered. */
 export class ClaimPlans {
   readonly #plans = new Map<string, ClaimPlan>();
 
+  /** Remembers the plan of a claim that is about to be created. */
   begin(plan: ClaimPlan): void {
     this.#plans.set(keyOfClaim(plan.claim), plan);
   }
 
-  /** From now on only the claim with this UID has the plan. Undefined: the creation failed. */
+  /**
+   * Records that the claim was created. From then on the plan is only for the claim with its UID. Undefined: the
+   * creation failed.
+   */
   created(plan: ClaimPlan, created: NodeClaim | undefined): void {
     const key = keyOfClaim(plan.claim);
     if (created === undefined) this.forget(key);
@@ -90,7 +94,7 @@ export function asPlanned(stored: NodeClaim, plan: ClaimPlan | undefined): NodeC
   };
 }
 
-/** The owners with this UID that the claim was created with and that it has lost before its launch. */
+/** Owner references with the UID `ownerUid` that the claim was created with and that it has lost before its launch. */
 export function lostOwners(
   stored: NodeClaim,
   { claim: planned }: ClaimPlan,
@@ -108,17 +112,16 @@ function isLaunched({ status }: NodeClaim): boolean {
 }
 
 /**
- * Parts of the plan that the stored claim lacks, in words: labels, requirements, taints and the node class. Also new
- * taints that a planned pod does not tolerate.
+ * What other programs changed on the claim, in words: labels, requirements, taints and the node class that it has lost.
+ * Also new taints that a planned pod does not tolerate.
  */
 export function changedParts(stored: NodeClaim, plan: ClaimPlan): readonly string[] {
   return [...changedLabels(stored, plan.claim).map(labelText), ...changedSpec(stored, plan)];
 }
 
 /**
- * Like {@link changedParts}, but without harmless labels. A change is harmful if the node might not suit its pods,
- * count for no pool, or drift at once. A label is harmless if it is not Karpenter's, and neither a planned pod nor the
- * pool asks for it.
+ * Like {@link changedParts}, but only changes with which the node might not suit its pods, belong to no pool, or drift
+ * at once. So labels are left out that are not Karpenter's and that neither a planned pod nor the pool asks for.
  */
 export function harmfulParts(
   stored: NodeClaim,
@@ -153,8 +156,8 @@ function labelText(key: string): string {
 }
 
 /**
- * Requirements, taints and the node class that the stored claim lacks, in words, and new taints that a planned pod
- * does not tolerate. Other additions and narrower requirements are not listed.
+ * What other programs changed in the spec of the claim, in words. Additional requirements, narrower requirements and
+ * taints that all planned pods tolerate are left out.
  */
 function changedSpec(stored: NodeClaim, { claim: planned, pods }: ClaimPlan): readonly string[] {
   const { spec } = stored;

@@ -1,6 +1,6 @@
 /**
- * The interface to the state of the cluster: nodes, claims, bound pods, nodes marked for deletion, nominations.
- * `controllers/state/` updates it; others read immutable snapshots.
+ * The interface to the state of the cluster: nodes, claims, pods, nodes marked for deletion, nominations, and the
+ * planned node of each pod. `controllers/state/` updates it; others read immutable snapshots.
  * upstream: pkg/controllers/state/cluster.go
  */
 
@@ -26,11 +26,11 @@ export interface ClusterState {
   deleteClaim(name: string, kind: string): void;
   /**
    * Must be called before a claim of this name is created. The returned function must be called with the created claim,
-   * or with undefined if the creation failed. If the claim is deleted before that call, it is ignored, because its
-   * deletion would not be reported again.
+   * or with undefined if the creation failed. If the watch reports meanwhile that the claim was deleted, the function
+   * ignores the claim.
    */
   expectClaim(plan: ClaimPlan): (created: NodeClaim | undefined) => void;
-  /** How this process planned the claims that it created, until they are registered. */
+  /** The plans of the claims that this process created, until these are registered. */
   readonly plans: Pick<ClaimPlans, "of">;
   updateNode(node: Node): void;
   deleteNode(name: string): void;
@@ -51,16 +51,19 @@ export interface ClusterState {
   unmarkForDeletion(...names: readonly string[]): void;
   /**
    * Records that these marked nodes are removed once these claims, given by name, are ready. If one of the claims is
-   * deleted instead, the nodes will be kept. So they count in {@link poolUsage} again, and no other node may use their
+   * deleted instead, the nodes will be kept. So they count in {@link poolUsage} again, and other nodes cannot use their
    * share of the limits.
    */
   replacedBy(names: readonly string[], claimNames: readonly string[]): void;
-  /** Records that a pass placed pods on the node. Until `untilMs` the node is protected from disruption. */
+  /**
+   * Records that a provisioning pass or a command placed pods on the node. Until `untilMs` the node is protected from
+   * disruption.
+   */
   nominate(name: string, untilMs: number): void;
 
   /**
-   * Whether all Nodes and claims were read, and every claim is launched (has a provider id). While false, no decision
-   * may be made.
+   * Whether every known claim is launched (has a provider id) or is being deleted. While this is false, the room on
+   * nodes is not fully known, so most controllers wait.
    */
   readonly synced: boolean;
   /** Claims that were created and are not launched yet, by name. While there are any, `synced` is false. */
@@ -86,22 +89,26 @@ export interface ClusterState {
   /** The placeholder pods of CapacityBuffers. */
   readonly headroom: Headroom;
   /**
-   * Restores, after a start, the pods that each claim was planned for. The claims store them. Must be called once.
-   * `nowMs`: epoch milliseconds.
+   * Restores, after a start of the process, for which pods each claim was planned. This is stored on the claims. Must
+   * be called once. `nowMs`: epoch milliseconds.
    */
   recall(nowMs: number): Steps<void>;
   /**
-   * Records that this process knows for which pods an unlaunched claim was planned. `atMs`: time of the monotonic
-   * clock. Removed when the claim is launched or gone.
+   * Records that this process knows for which pods an unlaunched claim was planned. So it can plan other pods although
+   * the claim is not launched. `atMs`: time of the monotonic clock. The record is removed when the claim is launched or
+   * gone.
    */
   promise(claimName: string, atMs: number): void;
   /** When {@link promise} was called for the claim. Undefined: it was not called, or the claim is launched or gone. */
   promisedAtMs(claimName: string): number | undefined;
-  /** Whether an unlaunched claim was planned for this pod. If so, the pod needs no other place. */
+  /**
+   * Whether this pod was planned for an unlaunched claim that {@link promise} names. If so, the pod needs no other
+   * place.
+   */
   isPromised(pod: Pod): boolean;
   /**
-   * Makes the views of changed nodes in steps, so that {@link nodes} has little left to do. After a start, all nodes
-   * count as changed.
+   * Makes the views of changed nodes in steps. So the next call of {@link nodes}, which runs in one step, has little
+   * left to do. After a start, all nodes count as changed.
    */
   catchUp(): Steps<void>;
   /** All nodes, sorted by name. Returns the same array until something changes. */

@@ -1,6 +1,7 @@
 /**
- * Cordons and uncordons a node: by a taint in v1beta1 and v1, by `unschedulable` in v1alpha5. Before termination, the
- * label that excludes a node from load balancers is set, too.
+ * Cordons and uncordons a node, so that it takes no more pods: by a taint in v1beta1 and v1, by `unschedulable` in
+ * v1alpha5. Also adds the label that excludes a node from load balancers, and a soft taint that makes kube-scheduler
+ * try other nodes first.
  * upstream: pkg/controllers/node/termination/terminator/terminator.go, pkg/utils/node
  */
 import type { Node, Taint } from "../../apis/core/node.ts";
@@ -68,8 +69,8 @@ export function putLast(node: Node, isLast: boolean): Node {
 }
 
 /**
- * Whether the taint makes kube-scheduler try other nodes first. It is on nodes that should be filled last, for example
- * while the pods of a command move. Planning ignores it, because no pool or person has set it.
+ * Whether this is the taint that makes kube-scheduler try other nodes first. Karpenter adds it to nodes that should be
+ * filled last, for example while the pods of a command move. Planning ignores it, because it keeps no pod off the node.
  */
 export function isOthersFirst({ key }: Taint): boolean {
   return key === OTHERS_FIRST_TAINT_KEY;

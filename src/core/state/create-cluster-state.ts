@@ -1,7 +1,7 @@
 /**
- * Keeps the state of the cluster. Nodes and claims are stored apart and joined by provider id. Readers get a view for
- * each node, which is made again only after something of the node changed. Later updates do not change a snapshot.
- * The maps are kept together, because most updates change several of them.
+ * Keeps the state of the cluster. Nodes and claims are stored separately and joined by provider id. For each node there
+ * is a view, which is made again when the node, its claim or its pods have changed. A view or list that was read before
+ * does not change. The maps are kept together in one file, because most updates change several of them.
  * upstream: pkg/controllers/state/cluster.go
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
@@ -38,7 +38,7 @@ class Cluster implements ClusterState {
   readonly #nodes = new Map<string, Node>();
   /** Claims by `kind/name`, because claims of two API versions may have the same name. */
   readonly #claims = new Map<string, NodeClaim>();
-  /** Keys of claims that are being created and whose deletion was not reported. */
+  /** Keys of claims that are being created now. A key is removed when the watch reports the deletion of the claim. */
   readonly #expected = new Set<string>();
   readonly plans = new ClaimPlans();
   readonly #claimByProviderId = new Map<string, string>();
@@ -54,7 +54,7 @@ class Cluster implements ClusterState {
   /** The claims that replace marked nodes. */
   readonly #successors = new Successors();
   readonly #nominated = new Map<string, number>();
-  /** By name of an unlaunched claim: since when this process knows for which pods it was planned. */
+  /** For each unlaunched claim (by name) of which {@link promise} was called: when that was. */
   readonly #promises = new Map<string, number>();
   readonly placements = new Placements();
   readonly headroom = new Headroom();
@@ -296,11 +296,12 @@ class Cluster implements ClusterState {
   #countedFor(key: string): NodeView | undefined {
     const view = this.#shownFor(key);
     if (view?.deleting !== true || isLeaving(view.node, view.claim)) return view;
-    const isSafe = this.#successors.of(view.name).every((claim) => this.#comes(claim));
-    return isSafe ? view : { ...view, deleting: false };
+    const isReplaced = this.#successors.of(view.name).every((claim) => this.#exists(claim));
+    return isReplaced ? view : { ...view, deleting: false };
   }
 
-  #comes(claimName: string): boolean {
+  /** Whether there is a claim of this name that is not being deleted. */
+  #exists(claimName: string): boolean {
     const claims = KINDS.map((kind) => this.#claims.get(claimKey(kind, claimName)));
     return claims.some((claim) => claim !== undefined && !isLeaving(undefined, claim));
   }
@@ -333,8 +334,8 @@ class Cluster implements ClusterState {
   }
 
   /**
-   * The view of a Node. A Node with a pool's label but without a provider id has none, because its claim cannot be
-   * found yet.
+   * The view of a Node. A Node with a pool's label but without a provider id has no view yet, because its claim cannot
+   * be found.
    */
   #view(name: string): NodeView | undefined {
     const node = this.#nodes.get(name) as Node;
@@ -350,8 +351,7 @@ class Cluster implements ClusterState {
   }
 
   #claimView(key: string, claim: NodeClaim): NodeView {
-    const view = within(this.#views, key, () => this.#build(key, undefined, claim));
-    return view;
+    return within(this.#views, key, () => this.#build(key, undefined, claim));
   }
 
   #build(key: string, node: Node | undefined, claim: NodeClaim | undefined): NodeView {
@@ -440,7 +440,10 @@ class Cluster implements ClusterState {
     if (node !== undefined) this.#touch(node);
   }
 
-  /** A NodeClaim and its Node may become known as one only after pods were bound to the Node. */
+  /**
+   * Called when the provider id of a Node or claim becomes known. If this joins a claim with a Node that has pods
+   * already, the seats that these pods have taken on the claim end.
+   */
   #noteJoined(providerId = ""): void {
     const claim = this.#claims.get(this.#claimByProviderId.get(providerId) ?? "");
     const pods = this.#podsByNode.get(this.#nodeByProviderId.get(providerId) ?? "");
@@ -495,7 +498,8 @@ function isUnlaunched(claim: NodeClaim): boolean {
 }
 
 /**
- * Whether the object is not newer than the known one. Without resource versions, the incoming object counts as newer.
+ * Whether the known object is at least as new. If a resource version is missing, the incoming object counts as newer,
+ * unless it is the same object.
  */
 function isStale(incoming: KubeObject, known: KubeObject | undefined): boolean {
   if (known === undefined || incoming.metadata.uid !== known.metadata.uid) return false;

@@ -1,14 +1,14 @@
 /**
- * The pod of a DaemonSet as it would run on a new node. Planning counts it as daemon overhead. Its spec comes from the
- * newest live pod, which admission has completed, or else from the template. Its node affinity always comes from the
- * template, because a live pod is bound to its own node.
+ * The pod of a DaemonSet as it would run on a new node. Planning counts its requests as daemon overhead. Its spec comes
+ * from the newest live pod, to which the API server has added defaults, or else from the template. Its node affinity
+ * always comes from the template, because the affinity of a live pod names the pod's own node.
  * upstream: pkg/controllers/state/cluster.go (GetDaemonSetPod)
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import type { Pod, PodSpec } from "../../apis/core/pod.ts";
 import type { PodAdmission } from "./pod-admission.ts";
 
-/** A DaemonSet, and its live pods, which admission has completed. */
+/** A DaemonSet and its live pods. */
 export interface DaemonFacts {
   readonly daemonSet: DaemonSet;
   readonly livePods: LivePods;
@@ -46,8 +46,8 @@ export class LivePods {
 }
 
 /**
- * The pod for planning. If there is no live pod, `admission` completes the template. A live pod may lack the newest
- * recommendation of a VerticalPodAutoscaler, so that is applied to it, too.
+ * The pod for planning. If there is no live pod, `admission` adds to the template what the API server would add. A live
+ * pod may lack the newest recommendation of a VerticalPodAutoscaler, so the recommendation is applied to it, too.
  */
 export function daemonPod(facts: DaemonFacts, admission: PodAdmission): Pod {
   const { metadata, spec } = facts.daemonSet;

@@ -1,4 +1,4 @@
-/** Whether a Node or its claim has the do-not-disrupt annotation. The annotation of pods is read elsewhere. */
+/** The do-not-disrupt annotation of Nodes and claims. That of pods is read in apis/core/pod-predicates.ts. */
 import type { Node } from "../../apis/core/node.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";

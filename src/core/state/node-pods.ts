@@ -1,6 +1,6 @@
 /**
- * The pods of one node in the order of their keys, and the sums of their requests. Pods change much more often than the
- * sums are read, so each change only updates the sums. The results equal those of adding up all pods again.
+ * The pods of one node, sorted by key (`namespace/name`), and the sums of their requests. When a pod changes, the sums
+ * are updated, not computed again. They always equal the sums over all pods of the node.
  */
 import { isActive, isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -18,9 +18,9 @@ export interface PodSums {
 export interface SortedPods {
   /** Pods that would need another node. */
   readonly reschedulable: readonly Pod[];
-  /** Pods that are reschedulable and active. */
+  /** Those of the reschedulable pods that run and are not terminating. */
   readonly movable: readonly Pod[];
-  /** Active pods with annotations. One of the annotations may be do-not-disrupt. */
+  /** Active pods that have any annotation. It may be do-not-disrupt. */
   readonly annotated: readonly Pod[];
 }
 
@@ -31,7 +31,7 @@ const RESCHEDULABLE = 1;
 const MOVABLE = 2;
 const ANNOTATED = 4;
 
-/** One shared list. On most nodes, one of the lists is empty. */
+/** The empty list, shared by all nodes, because at least one list is empty on most nodes. */
 const NO_PODS: readonly Pod[] = [];
 
 type Sum = Record<string, number>;
@@ -46,7 +46,8 @@ export class NodePods {
   readonly #keys: string[] = [];
   readonly #pods: Pod[] = [];
   /**
-   * For each pod: which lists contain it. Computed when the pod is added, while its object is still in the CPU cache.
+   * For each pod: the lists that contain it, as bits (RESCHEDULABLE, MOVABLE, ANNOTATED). Computed when the pod is
+   * added, while its object is still in the CPU cache.
    */
   readonly #marks: number[] = [];
   /** The sums of the pods' requests. Undefined: they must be computed again. */
@@ -184,8 +185,8 @@ function addTo(sum: Sum, more: Resources): void {
 }
 
 /**
- * Subtracts amounts. False if an amount becomes zero: then the caller must check whether a pod still requests the
- * resource.
+ * Subtracts amounts from a sum. False if an amount becomes zero. Then the sums must be computed again, because a
+ * resource that no pod requests must not be in them.
  */
 function subtractFrom(sum: Sum, less: Resources): boolean {
   let isWhole = true;
@@ -201,12 +202,13 @@ function areExact({ requests, daemonRequests }: Sums): boolean {
   return isExact(requests) && isExact(daemonRequests);
 }
 
-/** Whether the sums are exact: integers up to this size have the same sum in every order. */
+/** Whether the sums are exact. Integers up to 2^53 have the same sum in every order; larger ones are rounded. */
 function isExact(sum: Sum): boolean {
   for (const name in sum) if (!Number.isSafeInteger(sum[name])) return false;
   return true;
 }
 
+/** Whether both pods add the same amounts to the sums. */
 function isAlike(a: Pod, b: Pod): boolean {
   return podRequests(a) === podRequests(b) && isOwnedByDaemonSet(a) === isOwnedByDaemonSet(b);
 }

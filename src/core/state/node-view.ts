@@ -45,11 +45,14 @@ export interface NodeView {
   readonly pods: readonly Pod[];
   /** `allocatable` minus the requests of bound pods. */
   readonly available: Resources;
-  /** The requests of bound DaemonSet pods. They are subtracted from the requests of expected daemons. */
+  /**
+   * The requests of bound DaemonSet pods. Planning subtracts them from the requests of all daemons that the node should
+   * run.
+   */
   readonly daemonRequests: Resources;
   /**
-   * Whether the node is being removed: marked by a command, being deleted, or its instance is being terminated. Such a
-   * node takes no pods.
+   * Whether the node is being removed: a command marked it, it is being deleted, or its instance is being terminated.
+   * Such a node takes no pods.
    */
   readonly deleting: boolean;
   /** Until when a nomination protects the node from disruption, in epoch milliseconds. 0: no nomination. */
@@ -67,7 +70,7 @@ export interface NodeFacts {
   readonly nominatedUntilMs: number;
   /** The sums for `pods`, which must be sorted by key. Absent: pods are sorted and summed here. */
   readonly sums?: KeptSums | undefined;
-  /** The last view of the node. If only pods have changed, amounts are copied from it. */
+  /** The last view of the node. If only pods have changed, capacity and allocatable are copied from it. */
   readonly before?: NodeView | undefined;
 }
 
@@ -132,7 +135,7 @@ export function nodeView(facts: NodeFacts): NodeView {
 }
 
 /**
- * Whether the node surely exists for planning: Karpenter does not own it, or it is initialized. A node that is not
+ * Whether planning may count on the node: Karpenter does not own it, or it is initialized. A node that is not
  * initialized may never become ready.
  */
 export function isThere({ managed, initialized }: NodeView): boolean {
@@ -197,7 +200,7 @@ function currentTaints(
   initialized: boolean,
 ): readonly Taint[] {
   const all = (registered ? node?.spec?.taints : claim?.spec.taints) ?? [];
-  // Pods may wait for a rebooting node. So the taint of the reboot is ignored.
+  // Pods may be planned for a rebooting node and wait for it, so the taint of the reboot is ignored.
   const isAway = claim !== undefined && isRebooting(claim);
   const taints = all.filter(
     (taint) =>

@@ -1,8 +1,9 @@
 /**
- * Sticky placement: the node that a pass or a disruption command planned for each pod. A pod has one seat, on a claim
- * or on a Node without a claim. A seat ends when its pod is bound or gone, or when a plan places the pod elsewhere. If
- * a moved pod is evicted, its seat becomes vacant, and the next pod of its owner gets the seat. Design:
- * docs/designs/003-sticky-placement.md
+ * Sticky placement: remembers the node that a provisioning pass or a disruption command planned for each pod. The
+ * remembered place of one pod is called its seat. It is on a claim, or on a Node without a claim. A seat ends when its
+ * pod is bound or gone, or when a plan places the pod elsewhere. If a pod is evicted to move to its planned node, the
+ * seat becomes vacant. The next pod of the same owner, its successor, then gets the seat.
+ * Design: docs/designs/003-sticky-placement.md
  */
 import { isOwnedByDaemonSet, isOwnedByNode, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -20,30 +21,33 @@ import { RefusedNodes } from "./refused-nodes.ts";
 
 /** How long a vacant seat is kept for a successor: ten minutes, the largest back-off of a Job. */
 const RETURN_MS = 10 * 60_000;
-/** How long a vacant seat is kept if the owner creates a new pod as soon as one ends. */
+/** The same for an owner that creates a new pod as soon as one ends (`PROMPT_KINDS`). */
 const PROMPT_RETURN_MS = 60_000;
 const PROMPT_KINDS: ReadonlySet<string> = new Set([
   "ReplicaSet",
   "ReplicationController",
   "StatefulSet",
 ]);
-/** How long a node is kept for pods that still run elsewhere. Their eviction may be blocked. */
+/** How long a node is kept for pods that still run elsewhere. A PodDisruptionBudget may block their eviction. */
 export const MOST_AWAITED_MS = 60 * 60_000;
 /** Number of views that are read in one step. */
 const VIEWS_PER_STEP = 1_024;
-/** For each node: the most names of pods without a seat that are stored. */
+/** The most names of unplanned pods that are stored for each node. */
 const MOST_UNPLANNED = 3;
 
+/** The place that a plan chose for one pod. */
 interface Seat {
+  /** The name of the claim, or of a Node without a claim. */
   readonly target: string;
   /** The pod that has the seat. Absent: the seat is vacant. */
   podUid?: string;
-  /** The UID by which a successor of the pod is recognized, see `plannedAs`. */
+  /** The UID of the pod's owner, by which a successor is recognized ({@link plannedAs}). */
   readonly workload: string;
   /** The requests of the pod. Only pods with equal requests exchange their seats. Absent: not known after a restart. */
   readonly requests?: Resources;
-  /** Whether the pod ran on another node when it was planned. If so, a successor will be created for it. */
+  /** Whether the pod runs on another node and will move. Then its owner will create a successor for it. */
   readonly moves: boolean;
+  /** How long the seat is kept once it is vacant. */
   readonly returnMs: number;
   /** When the seat was planned, in epoch milliseconds. */
   readonly plannedMs: number;
@@ -58,19 +62,19 @@ export interface AwaitedPods {
   readonly untilMs: number;
 }
 
-/** The seats of all pods that a plan has placed and that are not on their planned node yet, and the vacant seats. */
+/** The seats of all pods that a plan has placed and that do not run on their planned node yet, and the vacant seats. */
 export class Placements {
-  /** Pods whose planned nodes refused them. */
+  /** Pods whose planned nodes do not accept them. */
   readonly refusals = new RefusedNodes();
   readonly #byPod = new Map<string, Seat>();
   /** The vacant seats by {@link Seat.workload}. */
   readonly #vacant = new Map<string, Set<Seat>>();
   readonly #byTarget = new Map<string, Set<Seat>>();
-  /** Nodes that should be filled only after other nodes. */
+  /** Names of nodes for which {@link fillLast} was called. */
   readonly #fillLast = new Set<string>();
-  /** Keys of pods that were bound to a node without having a seat there. */
+  /** Keys of pods that were bound to a node without having a seat there, by name of the node. */
   readonly #unplannedPods = new Map<string, string[]>();
-  /** UIDs of pods whose binding ended a seat while the claim of their Node was not known. */
+  /** UIDs of pods whose binding ended a seat while the claim of their Node was not known yet. */
   readonly #seated = new Set<string>();
 
   /** Records that a plan placed these pods on the node. Their earlier seats end. */
@@ -92,8 +96,8 @@ export class Placements {
   }
 
   /**
-   * Marks a node that should be filled last: pods planned for other nodes would fit on it, but its own pods fit on no
-   * other node.
+   * Marks a node that kube-scheduler should fill last. Pods that are planned for other nodes would fit on it, but the
+   * pods planned for it fit on no other node.
    */
   fillLast(target: string): void {
     if (this.#byTarget.has(target)) this.#fillLast.add(target);
@@ -104,14 +108,14 @@ export class Placements {
     return this.#fillLast.has(target);
   }
 
-  /** The node that a plan chose for the pod itself. */
+  /** The name of the node that a plan chose for this pod. Undefined: none, or only for an earlier pod of its owner. */
   targetOf({ metadata }: Pod): string | undefined {
     return this.#byPod.get(metadata.uid ?? "")?.target;
   }
 
   /**
-   * The node for each pod's key, planned for the pod or for an earlier pod of its owner. Seats that were vacant for too
-   * long are dropped.
+   * For each pod (by key): the name of the node that was planned for it, or for an earlier pod of its owner. Seats that
+   * were vacant for too long end.
    */
   assign(pods: readonly Pod[], nowMs: number): ReadonlyMap<string, string> {
     this.#expire(nowMs);
@@ -126,8 +130,8 @@ export class Placements {
   }
 
   /**
-   * Records that the pod will not go to its planned node, so its seat ends. `target`: the node of a vacant seat that
-   * was assigned to the pod.
+   * Records that the pod will not run on its planned node, so its seat ends. `target`: the node of a vacant seat that
+   * {@link assign} gave to the pod.
    */
   giveUp(pod: Pod, target?: string): void {
     const own = this.#byPod.get(pod.metadata.uid ?? "");
@@ -138,9 +142,9 @@ export class Placements {
   }
 
   /**
-   * Records that the pod was bound to the node with these names: the Node's and its claim's. kube-scheduler may bind
-   * pods of one owner in any order. So if the pod took the seat of an equal pod of its owner, that pod gets the seat of
-   * this pod. `namesOf` is not called while there are no seats.
+   * Records that the pod was bound to a node. kube-scheduler may bind pods of one owner in any order. If the pod took
+   * the seat of an equal pod of its owner, that other pod gets the seat of this pod. `namesOf`: the names of the Node
+   * and its claim. It is not called while there are no seats.
    */
   bound(pod: Pod, namesOf: () => readonly string[]): void {
     this.refusals.bound(pod);
@@ -162,9 +166,9 @@ export class Placements {
   }
 
   /**
-   * The claim `target` turned out to own the Node to which these pods are bound. They have taken vacant seats there.
-   * Otherwise the claim would wait for pods that run on its Node already. Each pod ends one seat, when it is bound or
-   * here.
+   * Records that the claim `target` owns the Node to which these pods are bound. Vacant seats on the claim that these
+   * pods have taken end. Otherwise the claim would wait for pods that run on its Node already. Each pod ends at most
+   * one seat, here or when it is bound.
    */
   joined(target: string, pods: readonly Pod[]): void {
     if (this.#byTarget.size === 0 && this.#seated.size === 0) return;
@@ -198,12 +202,15 @@ export class Placements {
       if (seat.podUid === undefined) this.#end(seat);
   }
 
-  /** Keys of the first pods that were bound to the node without a seat, while other pods had open seats there. */
+  /** Keys of the first pods that were bound to the node without a seat, while other pods had seats there. */
   unplannedPodsOn(target: string): readonly string[] {
     return this.#unplannedPods.get(target) ?? [];
   }
 
-  /** The moved pods that have open seats on the node. Undefined: none, or the node was kept for long enough. */
+  /**
+   * How many moving pods have seats on the node and do not run there yet. Undefined: none, or the node was kept for
+   * long enough.
+   */
   awaitedAt(target: string, nowMs: number): AwaitedPods | undefined {
     let count = 0;
     let untilMs = 0;
@@ -224,8 +231,9 @@ export class Placements {
   }
 
   /**
-   * Must be called after a start. Adds vacant seats for pods for which claims were planned, by the annotations of the
-   * claims, if the pods do not run there. A node that has been usable for longer than {@link RETURN_MS} gets no seats.
+   * Must be called after a start of the process. Adds vacant seats for pods that a claim was planned for, by its
+   * annotation, and that do not run on its node. A node that has been initialized for longer than {@link RETURN_MS}
+   * gets no seats.
    */
   *recall(views: readonly NodeView[], nowMs: number): Steps<void> {
     yield* eachInSteps(views, VIEWS_PER_STEP, ({ claim, deleting, pods }) => {
@@ -293,8 +301,8 @@ export class Placements {
   }
 
   /**
-   * The next vacant seat for a successor like this pod. `taken`: for each owner, an iterator over its vacant seats, so
-   * that each seat is returned once.
+   * The next vacant seat of this pod's owner. `taken`: for each owner, an iterator over its vacant seats, so that no
+   * seat is returned twice.
    */
   #nextVacant(pod: Pod, taken: Map<string, Iterator<Seat>>): Seat | undefined {
     const workload = plannedAs(pod) ?? "";
@@ -323,7 +331,7 @@ export class Placements {
 }
 
 /**
- * Until when the seat is kept for a moving pod, in epoch milliseconds. The first call notes since when the seat is
+ * When the seat ends if its pod does not come, in epoch milliseconds. The first call notes since when the seat is
  * vacant. If only planning did, a node would wait for ever while no pod is pending.
  */
 function endOf(seat: Seat, nowMs: number): number {

@@ -1,7 +1,7 @@
 /**
- * The annotation on a claim that says for which pods it was planned. A process reads it after a restart. It is a JSON
- * object from UIDs to numbers of pods. The UID is that of the pods' controlling owner, or of a pod without an owner.
- * Pods of one owner are equal, so one entry is enough for them and their successors.
+ * The annotation on a claim that records for which pods it was planned. A process reads it after a restart. It is a
+ * JSON object: for each UID, a number of pods. The UID is that of the pods' controlling owner, or of a pod without an
+ * owner. Pods of one owner are equal, so their number is enough.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -40,11 +40,11 @@ export function plannedPodsAnnotation(pods: readonly Pod[]): Readonly<Record<str
   return { [PLANNED_PODS_ANNOTATION_KEY]: JSON.stringify(kept) };
 }
 
-const NOBODY: ReadonlyMap<string, number> = new Map();
+const NO_PODS: ReadonlyMap<string, number> = new Map();
 
 /** The pods for which the claim was planned: numbers by UID. Empty: the annotation is absent or invalid. */
 export function plannedPodsOn(claim: KubeObject): ReadonlyMap<string, number> {
-  if (claim.metadata.annotations?.[PLANNED_PODS_ANNOTATION_KEY] === undefined) return NOBODY;
+  if (claim.metadata.annotations?.[PLANNED_PODS_ANNOTATION_KEY] === undefined) return NO_PODS;
   const entries = Object.entries(parseObject(claim, PLANNED_PODS_ANNOTATION_KEY));
   return new Map(
     entries.filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),

@@ -1,8 +1,9 @@
 /**
  * Computes what the API server would add to a pod when it is created: requests from limits, defaults of the namespace's
- * LimitRanges, the overhead of its RuntimeClass, then the recommendation of a VerticalPodAutoscaler. Pods of DaemonSets
- * on planned nodes and pods of CapacityBuffers are made from a template. Without these additions they would seem
- * smaller than they will be. Upstream plans these templates as they are written.
+ * LimitRanges, the overhead of its RuntimeClass, then the recommendation of a VerticalPodAutoscaler. Planning needs
+ * this for pods that do not exist yet and are made from a template: pods of DaemonSets on new nodes, and pods of
+ * CapacityBuffers. Without these additions they would be planned too small. Upstream plans such templates as they are
+ * written.
  */
 import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import { type LimitRange, withLimitRanges } from "../../apis/core/limit-range.ts";
@@ -92,10 +93,7 @@ export class PodAdmission {
     return this.#recommendations.completed(workload, spec);
   }
 
-  /**
-   * The pod as it would be created now. If it belongs to a workload, it gets the requests that are recommended for the
-   * workload.
-   */
+  /** The pod as it would be stored if it were created now, with the requests that are recommended for its workload. */
   created(pod: Pod): Pod {
     const stored = this.completed(pod.metadata.namespace, pod.spec);
     const workload = workloadOf(pod);
@@ -122,6 +120,7 @@ export class PodAdmission {
   }
 }
 
+/** The part of an autoscaler that changes recommendations, as text. */
 function effectOf({ metadata, spec, status }: VerticalPodAutoscaler): string {
   const told = status?.recommendation?.containerRecommendations?.map(
     ({ containerName, target }) => [containerName, target],

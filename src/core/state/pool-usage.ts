@@ -1,7 +1,7 @@
 /**
- * The capacity of the nodes and claims of each pool, without those that are being deleted. When a node changes, its old
- * capacity is subtracted from the sum and its new capacity is added. So reading a sum takes time in proportion to the
- * changes, not to the size of the cluster.
+ * The capacity and number of the nodes and claims of each pool, which are compared with the limits of the pool. Nodes
+ * that are being deleted do not count. When a node changes, its old capacity is subtracted from the sum and its new
+ * capacity is added. So the time to read a sum depends on the number of changes, not on the size of the cluster.
  */
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
@@ -9,7 +9,7 @@ import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import type { NodeView } from "./node-view.ts";
 
-/** Number of keys in one step. Adding one key takes a microsecond, once its view is made. */
+/** Number of keys in one step. Processing a key takes a microsecond if its view is already made. */
 const KEYS_PER_STEP = 1_024;
 
 /** Returns the current view for a key. */
@@ -21,7 +21,7 @@ interface Share {
   readonly capacity: Resources;
 }
 
-/** Capacity and number of nodes of each pool. Pool limits are compared with them. */
+/** The usage of all pools. */
 export class PoolUsage {
   readonly #shares = new Map<string, Share>();
   readonly #pools = new Map<string, PoolSum>();

@@ -1,11 +1,11 @@
-/** When a claim's node is quiet: no pod was added or removed for consolidateAfter. */
+/** When a v1 node is quiet: no pod was added or removed for `consolidateAfter`. Only quiet nodes are consolidated. */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 
 /**
- * When a v1 node may be consolidated if no more pods are added or removed. Undefined: never, or not known yet.
+ * When the node becomes quiet if no more pods are added or removed. Undefined: never, or the node is not initialized.
  * upstream: pkg/controllers/nodeclaim/disruption/consolidation.go
  */
 export function quietFromMs(

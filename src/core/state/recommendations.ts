@@ -56,8 +56,8 @@ export class Recommendations {
   }
 
   /**
-   * The pod that would replace this one if its node were removed. A pending pod is returned unchanged, because it has
-   * its requests already.
+   * The pod as its owner would create it again if its node were removed. A pending pod is returned unchanged: it has
+   * been created with its requests already.
    */
   successor(pod: Pod): Pod {
     if (this.#byTarget.size === 0 || !pod.spec.nodeName) return pod;
@@ -71,8 +71,8 @@ export class Recommendations {
 }
 
 /**
- * The workload of the pod, as far as the pod itself shows it: a ReplicaSet with a template hash belongs to a
- * Deployment.
+ * The workload of the pod, derived from its owner: a ReplicaSet whose name ends in the pod's template hash belongs to a
+ * Deployment. Undefined: the pod has no owner.
  */
 export function workloadOf(pod: Pod): PodMaker | undefined {
   const owner = controllerOf(pod);

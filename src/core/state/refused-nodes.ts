@@ -1,29 +1,30 @@
 /**
- * Pods whose planned nodes joined and then refused them, because another program labels or taints Nodes. Each plan
- * would buy one more such node. So from the second node on the pods wait before a further one, longer each time. Pods
- * of one owner wait together. The waits are kept in memory. karpenter-ts only.
+ * Delays new nodes for pods whose planned nodes joined the cluster but do not accept them, because another program
+ * labels or taints Nodes. Without a delay, each plan would launch one more such node. After the first refusal the next
+ * node is launched immediately. After the second, the pods wait a minute, and each further refusal doubles the wait.
+ * Pods of one owner wait together. The waits are kept in memory. karpenter-ts only.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { plannedAs } from "./planned-pods.ts";
 
-/** Milliseconds after the second refusal. Each further refusal doubles the wait. */
+/** The wait after the second refusal. Each further refusal doubles it. */
 const FIRST_WAIT_MS = 60_000;
 const LONGEST_WAIT_MS = 15 * 60_000;
-/** Milliseconds after a wait until the refusals are forgotten. */
+/** This long after the end of a wait, the refusals of an owner no longer count. */
 const FORGET_MS = 30 * 60_000;
 
 interface Refusals {
   readonly count: number;
-  /** Until when no node is bought, by the monotonic clock. */
+  /** Until when no node is launched for these pods, by the monotonic clock. */
   readonly untilMs: number;
 }
 
-/** How long pods wait before the next node is bought for them. Times are those of the monotonic clock. */
+/** How long pods wait before a node is launched for them. All times are those of the monotonic clock. */
 export class RefusedNodes {
-  /** By owner, see `plannedAs`. */
+  /** The refusals by UID of the pods' owner ({@link plannedAs}). */
   readonly #refusals = new Map<string, Refusals>();
 
-  /** The planned nodes of these pods refuse them. Refusals during a wait do not prolong it. */
+  /** Records that the planned nodes of these pods do not accept them. Refusals during a wait do not prolong it. */
   refused(pods: readonly Pod[], nowMs: number): void {
     for (const [owner, { untilMs }] of this.#refusals)
       if (nowMs - untilMs > FORGET_MS) this.#refusals.delete(owner);
@@ -36,14 +37,14 @@ export class RefusedNodes {
     }
   }
 
-  /** Milliseconds until a node may be bought for the pod. 0: now. */
+  /** Milliseconds until a node may be launched for the pod. 0: now. */
   waitMs(pod: Pod, nowMs: number): number {
     if (this.#refusals.size === 0) return 0;
     const { untilMs = nowMs } = this.#refusals.get(plannedAs(pod) ?? "") ?? {};
     return Math.max(0, untilMs - nowMs);
   }
 
-  /** A node has taken the pod, so its owner need not wait. */
+  /** Records that the pod was bound to a node. So the pods of its owner need not wait any more. */
   bound(pod: Pod): void {
     if (this.#refusals.size > 0) this.#refusals.delete(plannedAs(pod) ?? "");
   }

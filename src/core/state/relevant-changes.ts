@@ -1,7 +1,7 @@
 /**
- * Detects changes of an object that may make a disruption possible, although no object was added or removed. A
- * disruption round that found nothing is repeated only after the cluster's revision has changed. Changes that happen on
- * every node every few minutes (heartbeats, images) do not count.
+ * Decides which changes of a Node, claim or pod may make a disruption possible. A disruption round that found nothing
+ * is repeated only after such a change. Changes that every node reports every few minutes (heartbeats, images) do not
+ * count.
  */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -25,8 +25,8 @@ function offerOf({ metadata, spec, status }: Node): unknown {
 }
 
 /**
- * Whether the claim has become consolidatable. From then on its node may take moved pods, even if the node itself is
- * never disrupted.
+ * Whether the claim has just got the condition Consolidatable. From then on its node may take moved pods, so other
+ * nodes may be disrupted.
  */
 export function becomesConsolidatable(before: NodeClaim, after: NodeClaim): boolean {
   return isTrue(after, "Consolidatable") && !isTrue(before, "Consolidatable");

@@ -1,6 +1,6 @@
 /**
  * Records which claims replace which nodes in running commands. If a replacement is deleted, its command fails, and the
- * nodes are kept. So these nodes must count in limits again, even before the command is rolled back.
+ * nodes are kept. These nodes must then count against limits again, even before the command is rolled back.
  */
 export class Successors {
   /** For each node, by name: the claims that replace it. */

@@ -1,12 +1,13 @@
 /**
- * The views of all nodes, sorted by name, as snapshots. A snapshot copies the last one and replaces the changed views,
- * so it costs little more than its changes. If there are many changes, they can be processed in advance, in steps.
+ * The views of all nodes, sorted by name. A snapshot of the list never changes. A new snapshot copies the last one and
+ * replaces the changed views, so its cost depends on the number of changes. If there are many changes, they can be
+ * processed in advance, in steps.
  */
 import { firstNotBelow } from "../../base/sorted.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "./node-view.ts";
 
-/** Number of changes that are processed together. After them, the whole list is copied once. */
+/** So many changes are processed together. After them, the whole list is copied once. */
 const KEYS_PER_STEP = 1_024;
 /** Number of views that are made in one step. Each takes a few microseconds. */
 const VIEWS_PER_STEP = 64;
@@ -43,14 +44,17 @@ export class ViewList {
     return (this.#owned.get(poolId) ?? 0) > 0;
   }
 
-  /** Processes changes until few are left, in steps. More changes may be recorded between the steps. */
+  /**
+   * Processes changes until few are left, in steps. More changes may be recorded between the steps. `viewOf` caches
+   * views, so that the next snapshot need not make them.
+   */
   *catchUp(viewOf: ViewOf): Steps<void> {
     while (this.#changed.size > this.#keysPerStep) {
       const keys: string[] = [];
       for (const key of this.#changed) {
         if (keys.push(key) === this.#keysPerStep) break;
       }
-      // Makes the views first, because that is most of the work.
+      // Makes the views before the list is changed, because that is most of the work.
       for (const [index, key] of keys.entries()) {
         viewOf(key);
         if (index % VIEWS_PER_STEP === VIEWS_PER_STEP - 1) yield;

@@ -1,18 +1,18 @@
 /**
- * Facts that are computed from a node's view, cached on the view object. Views never change. A WeakMap would be slower:
- * the garbage collector reads all its entries during pauses, and there may be 100,000 views. Copies of a view may
- * differ, so they do not get its notes.
+ * Caches facts that are computed from a node's view, on the view object itself. Views never change. A WeakMap would be
+ * slower: the garbage collector reads all its entries during pauses, and there may be 100,000 views. A copy of a view
+ * may differ from it, so the copy does not get the cached facts.
  */
 
 const NOTES = Symbol("notes");
-/** How many kinds of notes exist. */
+/** How many kinds of facts are cached: one for each object of {@link ViewNotes}. */
 let kinds = 0;
 
 interface Noted {
   readonly [NOTES]?: unknown[];
 }
 
-/** One kind of notes on views. Create one object for all views, not one for each view. */
+/** The cache of one kind of fact. Create one object for all views, not one for each view. */
 export class ViewNotes<T> {
   readonly #at = kinds++;
 
