@@ -98,7 +98,7 @@ function judge({ picture: { ledger, nodes, nowMs, pools } }: Model): void {
     const priced = () =>
       nodes.map((node) => ({ node, priceMicroUsd: priceOf(node.labels, instanceTypes) }));
     const outcome = outcomeOf(moves, priced, { last, nowMs });
-    if (outcome !== undefined) ledger.judge(pool.id, outcome);
+    if (outcome !== undefined) ledger.setOutcome(pool.id, outcome);
   }
 }
 

@@ -252,7 +252,7 @@ export function pictureOf(
   ledger.learn(claims, input.nowMs);
   for (const [id, native] of stored) {
     const outcome = outcomeOn(native);
-    if (outcome !== undefined) ledger.judge(id, outcome);
+    if (outcome !== undefined) ledger.setOutcome(id, outcome);
   }
   const known = { ...workloadsFrom(workloads, volumeClaims), ...settings };
   const surge = (pod: Pod): Surge =>

@@ -1,7 +1,7 @@
 /**
- * Compares the realised with the predicted savings of consolidation (core/disruption/outcome.ts). This happens some
- * minutes after the last move of a pool, and the outcome is written on the NodePool. The next process, `kubectl
- * describe` and `karpenter explain nodepool` read it there.
+ * Compares the real savings of repack and other moves of several nodes with the predicted ones
+ * (core/disruption/outcome.ts). This happens some minutes after the last move of a pool. The outcome is written on the
+ * NodePool, where another process, `kubectl describe` and `karpenter explain nodepool` can read it.
  */
 import { toRfc3339 } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -26,7 +26,7 @@ export function learnOutcomes(world: World, ledger: Ledger): void {
   for (const { id } of listPools(world)) {
     const native = poolById(world, id)?.native;
     const outcome = native === undefined ? undefined : outcomeOn(native);
-    if (outcome !== undefined) ledger.judge(id, outcome);
+    if (outcome !== undefined) ledger.setOutcome(id, outcome);
   }
 }
 
@@ -35,7 +35,9 @@ interface Writer {
   readonly log: Logger;
 }
 
-/** Writes the outcomes of moves that are due. `isRunning`: whether the command still has claims to delete. */
+/**
+ * Compares the moves that are due and writes the outcomes. `isRunning`: whether the command still has claims to delete.
+ */
 export async function judgeMoves(
   { world, log }: Writer,
   { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },
@@ -50,7 +52,7 @@ export async function judgeMoves(
     if (moves.length === 0 || moves.some(({ command }) => isRunning(command))) continue;
     const outcome = outcomeOf(moves, () => pricedNodes(world, pools), { last, nowMs });
     if (outcome === undefined) continue;
-    ledger.judge(pool.id, outcome);
+    ledger.setOutcome(pool.id, outcome);
     const heldOffMs = ledger.repackHoldOffEndsMs(pool.id, nowMs);
     log.info("compared realised savings of replaced nodes with predicted savings", {
       ...poolFields(pool),

@@ -1,7 +1,7 @@
 /**
- * Decides between disruption methods: which methods run, which of their commands begin, what is deferred and which
- * pools were served. Methods only propose commands. Upstream takes the first command of the first method. Deferring
- * commands, serving pools in turn and waiting for quotas are karpenter-ts only.
+ * Decides between disruption methods: which methods run in a round, and which of their proposed commands begin.
+ * Upstream takes the first command of the first method. karpenter-ts only: commands can be deferred, pools take turns,
+ * and commands respect quotas of the cloud account.
  */
 import { QuotaRoom } from "../provisioning/nodes/within-quotas.ts";
 import type { Command } from "./command.ts";
@@ -12,13 +12,13 @@ import type { PoolTurns } from "./repack-turns.ts";
 export interface RunConditions {
   /** Commands that wait for their validation. */
   readonly pending: readonly Command[];
-  /** Whether the round runs before its time, because an empty node became ready to be removed. */
+  /** Whether the round runs earlier than usual, because an empty node became ready to be removed. */
   readonly isEarly: boolean;
   /** Quotas of the cloud account: name → units that may still be launched. Absent: no quotas are known. */
   readonly quotaRoom?: () => ReadonlyMap<string, number>;
   /** Whether node repair is enabled by its feature gate. */
   readonly repairs: boolean;
-  /** Whether only node repair runs, and no other method. Absent: all methods run. */
+  /** Whether only node repair runs, and no other method. Absent: false. */
   readonly onlyRepairs?: boolean;
 }
 
@@ -38,7 +38,9 @@ export function mayRun(
 export interface Ruling extends PoolTurns {
   /** Commands that begin now, or whose wait for validation begins now. If there is one, the round ends. */
   readonly commands: readonly Command[];
-  /** Whether equal facts would give the same result. If so, the method does not run again until a fact changes. */
+  /**
+   * Whether the method would give the same result on equal facts. If so, it does not run again until a fact changes.
+   */
   readonly isFinal: boolean;
   /** Why nodes are not disrupted, for events. */
   readonly remarks: readonly Remark[];
@@ -51,7 +53,7 @@ export function rule(
   { pending, quotaRoom }: Pick<RunConditions, "pending" | "quotaRoom">,
 ): Ruling {
   const { commands, deferred = [], servedPools = [] } = proposal;
-  // A deferred command becomes possible when its wait ends. So the next result may differ although no fact has changed.
+  // A deferred command becomes possible when its wait ends, although no fact has changed.
   const isFinal =
     commands.length === 0 && deferred.length === 0 && (simulates || proposal.hasSimulated === true);
   const startable = commands.flatMap((one) => startableBeside(pending, one));
@@ -66,8 +68,9 @@ export function rule(
 }
 
 /**
- * The commands whose replacements all fit into the quotas, and for each node of another command a remark that names the
- * quota. `room`: quota → units that may still be launched. Pending commands use up their units first.
+ * Divides the commands: `begun` have replacements that fit into the quotas. `refused` has a remark for each node of the
+ * others, which names the quota. `room`: quota → units that may still be launched. Pending commands use up their units
+ * first.
  */
 function withinQuotas(
   commands: readonly Command[],

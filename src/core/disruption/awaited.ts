@@ -1,9 +1,9 @@
 /**
- * Keeps replacements that have no pods yet because their pods are still on the old node. A PodDisruptionBudget may
- * delay evictions there for hours. If such a replacement counted as empty, it would be removed, and another replacement
- * would be launched later. karpenter-ts only: upstream protects a replacement only for some seconds. Once the old node
- * is gone, a replacement is kept while pods have seats there (core/state/placements.ts): a Job creates its new pod only
- * after a back-off.
+ * Finds what a node without pods waits for, so that it does not count as empty. A replacement waits while a command
+ * still drains the old node: a PodDisruptionBudget may delay evictions there for hours. After that, it waits while pods
+ * have seats on it (core/state/placements.ts): a Job creates its new pod only after a back-off. Without this,
+ * replacements would be removed and launched again. karpenter-ts only; upstream protects a replacement only for some
+ * seconds.
  */
 import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -13,14 +13,14 @@ import { MOST_AWAITED_MS, type Placements } from "../state/placements.ts";
 import type { Awaiting } from "./candidates.ts";
 import { recordOf, replacementCommandId } from "./record.ts";
 
-/** Finds the pods that have a seat on a node but do not run there yet. */
+/** Tells which pods have a seat on a node but do not run there yet. */
 export type AwaitedSeats = Pick<Placements, "awaitedAt" | "hostsBufferPods">;
 
 const known = new WeakMap<readonly NodeView[], ReadonlyMap<string, string>>();
 
 /**
- * Returns a function that finds, for a claim, the pods that its node waits for. Undefined: none. `nodes`: all nodes of
- * the cluster. Seats count only on nodes that were launched for pods.
+ * Returns a function that finds, for a claim, what its node waits for. Undefined: nothing. `nodes`: all nodes of the
+ * cluster. `seats` count only on nodes that were launched for pods.
  */
 export function awaitedPodsOn(nodes: readonly NodeView[], seats?: AwaitedSeats): Awaiting {
   const drained = awaitedFromDrains(nodes);

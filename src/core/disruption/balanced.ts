@@ -1,6 +1,6 @@
 /**
- * The policy Balanced: the share of its pool's cost that a command saves must be large enough for the share of the
- * pool's pods that it moves. Other policies accept any saving.
+ * The consolidation policy Balanced: a command must save a large enough share of its pool's price, compared with the
+ * share of the pool's pods that it moves. Other policies accept any saving.
  * upstream: pkg/controllers/disruption/balanced.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -11,15 +11,16 @@ import { priceOf, priceOfAll, rescheduleCostOf } from "./candidates.ts";
 import { type BalancedVerdict, type Command, savingsMicroUsd } from "./command.ts";
 
 /**
- * A command may use a share of its pool's reschedule cost. This share may be at most this many times the share of the
- * pool's price that it saves.
+ * A command uses a share of the pool's reschedule cost, and saves a share of the pool's price. The first may be at most
+ * this many times the second.
  */
 const BALANCED_K = 2;
 const THRESHOLD = 1 / BALANCED_K;
 
+/** Sums over all nodes of a pool, with which the shares of a command are computed. */
 export interface PoolTotals {
   readonly priceMicroUsd: number;
-  /** The sum over all nodes of the pool: 1 for each node, and the eviction cost of its pods. */
+  /** 1 for each node, plus the eviction costs of its pods. */
   readonly rescheduleCost: number;
 }
 
@@ -48,7 +49,10 @@ export function* balancedTotals(
   return totals;
 }
 
-/** One verdict for each pool that would lose nodes, sorted by pool id. All of them must approve the command. */
+/**
+ * One verdict for each pool that would lose nodes, sorted by pool id. The command may begin only if all of them approve
+ * it.
+ */
 export function weigh(
   command: Command,
   totals: ReadonlyMap<string, PoolTotals>,

@@ -1,5 +1,6 @@
 /**
- * Facts about candidates of node repair: their broken conditions, and what limits a repair.
+ * What the disruption loop needs to know about broken nodes: the conditions whose repair is due, how the node is
+ * repaired, and what forbids or delays that. Which conditions are broken is decided in core/repair.
  * upstream: pkg/controllers/disruption/repair.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -16,7 +17,7 @@ import type { NodeView } from "../state/node-view.ts";
 /** The rules of node repair in this cluster. */
 export interface RepairRules {
   readonly policies: readonly RepairPolicy[];
-  /** Why the brake stops all involuntary terminations. Absent: it stops none. */
+  /** Why the brake (core/safety/brake.ts) stops all terminations that nobody requested. Absent: it is off. */
   readonly braked?: string | undefined;
 }
 
@@ -25,8 +26,11 @@ export interface BrokenNode {
   /** The broken conditions that have lasted long enough to be repaired. At least one. */
   readonly conditions: readonly BrokenCondition[];
   /** Whether an annotation forbids the repair. */
-  readonly isVetoed: boolean;
-  /** The obstacle to the eviction of a pod on the node, in words. Undefined: there is none. */
+  readonly isForbidden: boolean;
+  /**
+   * Why a pod on the node cannot be evicted: a do-not-disrupt annotation or a PodDisruptionBudget. Undefined: all pods
+   * can be.
+   */
   readonly blocking: string | undefined;
 }
 
@@ -61,7 +65,9 @@ export function isRepairForbidden(claim: NodeClaim, node: Node | undefined): boo
   return [claim, node].some((one) => one?.metadata.annotations?.[key] === "true");
 }
 
-/** How the claim's node is repaired, and how long its drain may take. */
+/**
+ * How the claim's node is repaired, and how long its drain may take. `conditions`: at least one whose repair is due.
+ */
 export function repairOf(
   claim: NodeClaim,
   conditions: readonly BrokenCondition[],

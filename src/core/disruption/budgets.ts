@@ -1,7 +1,7 @@
 /**
- * How many nodes of each pool may be disrupted now: what the strictest active budget for the reason allows, less the
- * nodes that are disrupted already. An invalid budget allows nothing. karpenter-ts only: the cluster may have budgets
- * of its own, of the same shape, which count the nodes of all pools together.
+ * How many nodes of each pool may be disrupted now: what the strictest active budget for the reason allows, minus the
+ * nodes that are disrupted already. An invalid budget allows nothing. karpenter-ts only: there may also be budgets of
+ * the cluster, which count the nodes of all pools together.
  * upstream: pkg/controllers/disruption/helpers.go (BuildDisruptionBudgetMapping), pkg/apis/v1/nodepool.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -14,17 +14,20 @@ import type { NodeView } from "../state/node-view.ts";
 import type { CommandReason } from "./command.ts";
 import { type Count, countNodes } from "./node-counts.ts";
 
-/** The nodes that some budgets count, and how many more of them may be disrupted. */
+/** How many nodes some budgets count, how many of them are disrupted already, and how many more may be. */
 export interface Share extends Count {
   readonly allowed: number;
 }
 
-/** How many nodes of one pool the budgets allow. `allowed` and `atOnce` respect the budgets of the cluster, too. */
+/**
+ * How many nodes of one pool may be disrupted. `allowed` and `atOnce` respect the budgets of the pool and of the
+ * cluster.
+ */
 export interface PoolAllowance extends Share {
   readonly pool: Pool;
   /** How many nodes may be disrupted at the same time, including the nodes that are disrupted already. */
   readonly atOnce: number;
-  /** How many nodes of all pools together the budgets of the cluster allow. It is the same in each allowance. */
+  /** What the budgets of the cluster allow for all pools together. The same in the allowance of each pool. */
   readonly everywhere: Share;
 }
 
@@ -53,7 +56,8 @@ export function* allowancesFor({
   clusterBudgets,
 }: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
   const counts = yield* countNodes(nodes, nodesBefore);
-  // Node repair is for nodes that are not Ready. So its budgets do not count such nodes as disrupted.
+  // Node repair disrupts nodes that are not Ready. If they counted as disrupted already, no budget would be left for
+  // their repair.
   const countOf = ({ nodes: there, disrupting, away }: typeof counts.all): Count => ({
     nodes: there,
     disrupting: reason === "Unhealthy" ? away : disrupting,
@@ -91,7 +95,10 @@ export interface BudgetQuestion {
   readonly nowMs: number;
 }
 
-/** How many nodes the strictest budget allows. Undefined: one of the budgets is invalid, whatever its reasons are. */
+/**
+ * How many nodes the strictest active budget for the reason allows. Undefined: one of the budgets is invalid, even if
+ * it is for another reason.
+ */
 export function allowedDisruptions(
   budgets: readonly Budget[],
   { reason, nodes, nowMs }: BudgetQuestion,
@@ -128,11 +135,11 @@ export function budgetProblem(budget: Budget): string | undefined {
     return ": schedule and duration come together";
   if (scheduleOf(budget) !== undefined) return undefined;
   if (timeZone !== undefined && cronProblem(schedule) === undefined) {
-    const place = JSON.stringify(timeZone);
+    const zone = JSON.stringify(timeZone);
     if (cronProblem(`CRON_TZ=${timeZone} ${schedule}`) !== undefined)
-      return namesPlace(schedule)
-        ? `.timeZone: ${place} beside a schedule that names a time zone; remove one of them`
-        : `.timeZone: there is no time zone ${place}; write one such as Europe/Zurich`;
+      return namesTimeZone(schedule)
+        ? `.timeZone: ${zone} beside a schedule that names a time zone; remove one of them`
+        : `.timeZone: there is no time zone ${zone}; write one such as Europe/Zurich`;
   }
   const unread = cronProblem(schedule);
   return unread === undefined
@@ -150,29 +157,29 @@ export function isActive(budget: Budget, nowMs: number): boolean | undefined {
   return hitMs !== undefined && hitMs <= nowMs;
 }
 
-/** The parsed schedule and duration of a budget. Parsed once, because budgets are read many times a minute. */
+/** The parsed schedule and duration of a budget. They are cached, because budgets are read many times a minute. */
 export interface Schedule {
   readonly cron: Cron;
   readonly durationMs: number;
-  /** The last result of {@link firstHit}. It is valid for every instant from `sinceMs` to the hit. */
+  /** The last result of {@link firstHit}. It holds for every instant from `sinceMs` until `hitMs`. */
   last: { readonly sinceMs: number; readonly hitMs: number | undefined } | undefined;
 }
 
 const schedules = new WeakMap<Budget, Schedule | "unreadable">();
 
-/** The schedule as a cron text that includes the time zone. */
-function inPlace({ schedule = "", timeZone }: Budget): string {
+/** The cron text of the schedule, with the time zone in front. */
+function cronTextOf({ schedule = "", timeZone }: Budget): string {
   return timeZone === undefined ? schedule : `CRON_TZ=${timeZone} ${schedule}`;
 }
 
-function namesPlace(schedule: string): boolean {
+function namesTimeZone(schedule: string): boolean {
   return /^\s*(CRON_)?TZ=/.test(schedule);
 }
 
 /** The parsed schedule. Undefined: the budget has none, or it is invalid. */
 export function scheduleOf(budget: Budget): Schedule | undefined {
   const known = within(schedules, budget, () => {
-    const cron = parseCron(inPlace(budget));
+    const cron = parseCron(cronTextOf(budget));
     const durationMs = parseDuration(budget.duration ?? "");
     return cron === undefined || durationMs === undefined
       ? "unreadable"
@@ -181,6 +188,7 @@ export function scheduleOf(budget: Budget): Schedule | undefined {
   return known === "unreadable" ? undefined : known;
 }
 
+/** The first time after `afterMs` at which the schedule opens a window. Undefined: it never does. */
 function firstHit(schedule: Schedule, afterMs: number): number | undefined {
   const { last } = schedule;
   if (last !== undefined && last.sinceMs <= afterMs) {
@@ -193,7 +201,10 @@ function firstHit(schedule: Schedule, afterMs: number): number | undefined {
   return hitMs;
 }
 
-/** The number of nodes: `"10%"` of all nodes, rounded up, or a plain count. Undefined: invalid. */
+/**
+ * The number of nodes that a budget's text means: a plain count, or a percentage of `nodes`, rounded up. Undefined: the
+ * text is invalid.
+ */
 function amount(text: string, nodes: number): number | undefined {
   if (/^\d+%$/.test(text)) return Math.ceil((Number(text.slice(0, -1)) * nodes) / 100);
   return /^\d+$/.test(text) ? Number(text) : undefined;

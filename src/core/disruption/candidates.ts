@@ -37,20 +37,23 @@ import {
 import { evictionCost } from "./eviction-cost.ts";
 
 /**
- * `graceful` methods respect the do-not-disrupt annotation of pods, and PodDisruptionBudgets. `eventual` methods ignore
- * both on nodes with a terminationGracePeriod. `repair` is for broken nodes only, also if they are not initialized. It
- * ignores both on every node, and only records what blocks the pods.
+ * How much a method respects what protects pods, which are do-not-disrupt annotations and PodDisruptionBudgets:
+ * - `graceful`: it respects both.
+ * - `eventual`: it ignores both on nodes with a terminationGracePeriod, because their drain ends in any case.
+ * - `repair`: it ignores both on every node, and only records what blocks the pods. It disrupts only broken nodes, also
+ *   those that are not initialized.
  */
 export type DisruptionClass = "graceful" | "eventual" | "repair";
 
-/** The pods that a replacement waits for. */
+/** Why a node without pods is kept: it waits for pods that will move to it. */
 export interface Awaited {
-  /** The node that is being drained of these pods. Absent: they have left it, or no command drains it. */
+  /** The node from which a command drains these pods. Absent: no node is being drained for them any more. */
   readonly nodeName?: string;
   /** When the wait ends. */
   readonly untilMs: number;
 }
 
+/** A node that may be disrupted, with the numbers that methods compare. */
 export interface Candidate {
   readonly node: NodeView;
   readonly claim: NodeClaim;
@@ -63,7 +66,7 @@ export interface Candidate {
   readonly pods: readonly Pod[];
   readonly reschedulablePods: readonly Pod[];
   readonly priceMicroUsd: number;
-  /** 1 plus the eviction cost of its pods. */
+  /** 1 plus the eviction costs of the pods that would need another node. */
   readonly rescheduleCost: number;
   /** Whether the Node has the annotation do-not-consolidate (v1alpha5, v1beta1). */
   readonly doNotConsolidate: boolean;
@@ -127,20 +130,23 @@ export interface CandidatesInput {
   readonly disruptionClass: DisruptionClass;
   /** Why the pool is paused. Absent: no pool is paused. */
   readonly paused?: (pool: Pool) => Block | undefined;
-  /** Whether the pod is moved without downtime. Then its PodDisruptionBudget does not block the node. */
+  /**
+   * Whether the pod is moved without downtime (its new pod runs before it is evicted). Then its PodDisruptionBudget
+   * does not block the node.
+   */
   readonly movesFirst?: (pod: Pod) => boolean;
-  /** Finds the pods that a node waits for. Absent: no node waits for pods. */
+  /** Finds out what a node without pods waits for. Absent: no node waits for pods. */
   readonly awaiting?: Awaiting;
-  /** Seats of pods that do not run on their planned node yet. Absent: no seats are known. */
+  /** Tells which nodes keep room for CapacityBuffers. Absent: none does. */
   readonly seats?: RoomSeats | undefined;
   /** The rules of node repair. Absent: node repair is off and has no candidates. */
   readonly repair?: RepairRules | undefined;
 }
 
-/** Finds the nodes on which room is kept for CapacityBuffers. */
+/** Tells whether a node keeps room for a pod of a CapacityBuffer. */
 export type RoomSeats = Pick<Placements, "hostsBufferPods">;
 
-/** Finds the pods that the node of the claim waits for. Undefined: none. */
+/** Finds out what the node of the claim waits for. Undefined: nothing. */
 export type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 
 export interface FoundCandidates {
@@ -179,8 +185,8 @@ function brokenNodeOf(
   input: CandidatesInput,
 ): BrokenNode {
   const [blocking] = podBlocks(node, input);
-  const isVetoed = isRepairForbidden(claim, node.node);
-  return { conditions, isVetoed, blocking: blocking?.message };
+  const isForbidden = isRepairForbidden(claim, node.node);
+  return { conditions, isForbidden, blocking: blocking?.message };
 }
 
 /** A managed node. */
@@ -193,7 +199,7 @@ export interface OwnedNode {
 
 type BlockInput = Omit<CandidatesInput, "nodes" | "pools" | "queued" | "seats" | "repair">;
 
-/** The reasons why the node may not be disrupted now, in the order of the checks, at most `most` of them. */
+/** Why the node may not be disrupted now: at most `most` reasons, in the order of the checks. Empty: it may be. */
 export function blocksOf(owned: OwnedNode, input: BlockInput, most: number): readonly Block[] {
   const { node, claim, pool } = owned;
   const found: Block[] = [];
@@ -280,7 +286,7 @@ const CHECKS: readonly Check[] = [
       : undefined,
 ];
 
-/** Reasons because of the node's pods. They are found one by one, because most callers need only the first. */
+/** Why pods of the node may not be evicted. A generator, because most callers need only the first reason. */
 function* podBlocks(
   node: NodeView,
   { pdbs, nowMs, movesFirst }: Pick<CandidatesInput, "pdbs" | "nowMs" | "movesFirst">,
@@ -322,7 +328,7 @@ function objectName(kind: string, key: string): ObjectName {
   return { kind, namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
-/** The costs are cached apart from candidates, because they are also needed for nodes that are no candidates. */
+/** Cached separately from candidates, because the cost is also needed for nodes that are no candidates. */
 const costByView = new ViewNotes<number>();
 
 /** The cost of moving the node's pods: 1 plus the eviction costs of the pods that would need another node. */
@@ -337,7 +343,7 @@ function poolName(node: NodeView): string {
   return id.slice(id.indexOf("/") + 1);
 }
 
-/** The candidate of each node view. It is made again only if the pool or the instance types have changed. */
+/** The last candidate that was made for each node view. */
 const candidatesByView = new ViewNotes<KeptCandidate>();
 
 interface KeptCandidate {
@@ -345,7 +351,7 @@ interface KeptCandidate {
   readonly instanceTypes: readonly InstanceType[];
 }
 
-/** The facts besides the node from which a candidate is made. */
+/** The pool of a node and its instance types, from which a candidate is made. */
 interface Owner extends Pick<PoolInput, "pool" | "instanceTypes"> {
   readonly seats?: RoomSeats | undefined;
 }

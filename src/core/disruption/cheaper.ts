@@ -1,8 +1,8 @@
 /**
  * Reduces the instance types of a replacement to those that are cheaper than the removed nodes, whichever offering the
- * cloud launches. Spot nodes are replaced by spot nodes only under conditions, because a node that is always replaced
- * by the cheapest type ends on the type that is most likely to be reclaimed. karpenter-ts only: if spot-to-spot is off,
- * an on-demand node at half the price may replace a spot node.
+ * cloud launches. Spot nodes are replaced by spot nodes only under conditions. Otherwise a node would be replaced again
+ * and again, until it has the cheapest type, which is most likely to be reclaimed. karpenter-ts only: if spot-to-spot
+ * consolidation is off, an on-demand node at half the price may replace a spot node.
  * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -25,8 +25,8 @@ import type { Candidate } from "./candidates.ts";
 const MIN_SPOT_TYPES = 15;
 
 /**
- * An on-demand node may cost at most this share of the price of the spot nodes that it replaces. Spot prices change.
- * With a larger share, nodes would be replaced back and forth between spot and on-demand.
+ * An on-demand node may cost at most this share of the price of the spot nodes that it replaces. Spot prices change, so
+ * with a larger share nodes would be replaced back and forth.
  */
 const ON_DEMAND_SHARE = 0.5;
 
@@ -38,7 +38,7 @@ const SPOT_STAYS = {
   message: "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
 };
 
-/** The capacity that may replace nodes which are all spot. */
+/** The capacity type that may replace nodes which are all spot. */
 export type ForSpot = "spot" | "onDemand" | "nothing";
 
 /** A plan that names only cheaper instance types, or why there is none. */
@@ -75,7 +75,10 @@ export function cheaperPlan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
 
 const FOR_SPOT: readonly (ForSpot | undefined)[] = [undefined, "spot", "onDemand", "nothing"];
 
-/** All inputs of a result besides the types, as one number. A number is fast to look up for every node. */
+/**
+ * All inputs of a result besides the instance types, combined into one number. Numbers are found fast, and this is
+ * looked up for every node.
+ */
 function keyOf(
   { minValuesRelaxed }: PlannedClaim,
   belowMicroUsd: number,
@@ -84,9 +87,10 @@ function keyOf(
   return belowMicroUsd * 8 + FOR_SPOT.indexOf(forSpot) * 2 + Number(minValuesRelaxed);
 }
 
-/** The part of a plan that the price limit changes. */
+/** The fields of a plan that the price limit changes. */
 type LaunchChoice = Pick<PlannedClaim, "requirements" | "instanceTypes" | "cheapest">;
 
+/** The cached result for one node: the changed fields of the plan, or why there is no cheaper plan. */
 type Answer = { readonly choice: LaunchChoice } | { readonly message: string };
 
 function choiceOf({ requirements, instanceTypes, cheapest }: PlannedClaim): LaunchChoice {
@@ -102,12 +106,13 @@ function cheaperThan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
     return spotForSpot(plan, limit);
   const cheaper = keepCheaper(plan, terms, belowMicroUsd);
   if ("message" in cheaper || !mayBeSpot) return cheaper;
-  // Spot only: if the spot launch failed, the claim could be launched as on-demand, which costs more than the removed
-  // nodes.
+  // The claim must require spot. If it also allowed on-demand and the spot launch failed, an on-demand node would be
+  // launched that costs more than the removed nodes.
   const onDemandToo = isOffered(cheaper.plan, terms.onDemand);
   return onDemandToo ? narrowed(cheaper.plan, terms.spot) : cheaper;
 }
 
+/** The plan for replacing nodes which are all spot. */
 function spotForSpot(
   plan: PlannedClaim,
   { candidates, belowMicroUsd, forSpot }: PriceLimit,
@@ -124,7 +129,8 @@ function spotForSpot(
       message: `SpotToSpotConsolidation requires ${MIN_SPOT_TYPES} cheaper ${what}, got ${instanceTypes.length}`,
     };
   }
-  // With more types than needed, the new node would soon be replaced by the next cheaper type.
+  // If more types than needed were requested, the cloud might launch one that is soon replaced by the next cheaper
+  // type.
   let count = MIN_SPOT_TYPES;
   const lacks = () => missingValues(spot.requirements, instanceTypes.slice(0, count)) !== undefined;
   while (count < instanceTypes.length && lacks()) count++;
@@ -173,7 +179,7 @@ function keepCheaper(plan: PlannedClaim, terms: PricedTerms, belowMicroUsd: numb
   return narrowed({ ...plan, instanceTypes: types }, terms);
 }
 
-/** The plan with only those instance types that have an offering under the terms, the cheapest first. */
+/** The plan with only those instance types that have an offering under these terms, the cheapest first. */
 function narrowed(plan: PlannedClaim, terms: PricedTerms): Cheaper {
   const priced = plan.instanceTypes
     .flatMap((type) => {
@@ -201,23 +207,25 @@ function isOffered({ instanceTypes }: PlannedClaim, terms: PricedTerms): boolean
   return instanceTypes.some((type) => terms.cheapest(type) !== undefined);
 }
 
-/** Requirements for a launch, and the price of each instance type under them. Each price is computed once. */
+/** Requirements for a launch, and the prices of instance types under them. Each price is computed once. */
 interface PricedTerms {
   readonly requirements: Requirements;
   readonly specs: PlannedClaim["requirements"];
   /** The cheapest offering of the type that satisfies the requirements. Undefined: none does. */
   readonly cheapest: (type: InstanceType) => Offering | undefined;
+  /** The most that a launch of the type may cost under the requirements. */
   readonly worstMicroUsd: (type: InstanceType) => number;
 }
 
+/** The terms of a plan, and the same terms restricted to spot and to on-demand. */
 interface LaunchTerms extends PricedTerms {
   readonly spot: PricedTerms;
   readonly onDemand: PricedTerms;
-  /** Cached results for one removed node, by the types of the plan, then by {@link keyOf}. */
+  /** Cached results of {@link cheaperPlan} for one removed node: by the types of the plan, then by {@link keyOf}. */
   readonly answers: WeakMap<readonly InstanceType[], Map<number, Answer>>;
 }
 
-/** Cached terms by list of requirements. Thousands of plans in one round share one list. */
+/** Cached for each list of requirements. Thousands of plans in one round share one list. */
 const termsBySpecs = new WeakMap<PlannedClaim["requirements"], LaunchTerms>();
 
 function termsOf({ requirements: specs }: PlannedClaim): LaunchTerms {
@@ -250,9 +258,7 @@ function oncePerType<T>(make: (type: InstanceType) => T): (type: InstanceType) =
   };
 }
 
-/**
- * The first requirement with fewer values among these types than minValues demands, in words. Undefined: there is none.
- */
+/** The first requirement whose minValues these types do not reach, in words. Undefined: there is none. */
 function missingValues(
   requirements: Requirements,
   types: readonly InstanceType[],

@@ -1,6 +1,6 @@
 /**
- * A command: the nodes that the disruption loop removes, what replaces them, and why. It is plain data for the queue,
- * the log and explanations.
+ * A command: the nodes that the disruption loop removes or reboots, what replaces them, and why. It is plain data for
+ * the queue, the log and explanations.
  * upstream: pkg/controllers/disruption/types.go
  */
 import type { Generation } from "../../apis/hub/generation.ts";
@@ -14,8 +14,8 @@ import type { Simulation, SimulationTerms } from "./simulate.ts";
 import type { TerminateFirstReason } from "./terminate-first.ts";
 
 /**
- * The reason of a command. `Expired` occurs in v1alpha5 and v1beta1, and in v1 if expiration respects budgets. No
- * budget can name it.
+ * The reason of a command. `Expired` occurs in v1alpha5 and v1beta1, and in v1 if expiration respects budgets. The
+ * `reasons` of a budget cannot name it.
  */
 export type CommandReason = DisruptionReason | "Expired";
 
@@ -29,6 +29,7 @@ export interface BalancedVerdict {
   readonly disruptionShare?: number;
 }
 
+/** What is disrupted, what replaces it, and why. */
 export interface Command {
   readonly reason: CommandReason;
   /** A label of metrics. */
@@ -52,17 +53,20 @@ export interface Command {
    * launched first.
    */
   readonly terminateFirst?: TerminateFirstReason;
-  /** The preferred capacity that is available again. Absent: the command is not an active return. */
+  /**
+   * What the node is replaced by, if it was a second choice: a pool of higher weight or a preferred capacity type
+   * (methods/returning.ts). Absent: the command has another cause.
+   */
   readonly returnsTo?: string;
-  /** The terms of the simulation. Validation uses them again. Absent: the command was not simulated. */
+  /** The terms of the simulation that found the command. Validation uses them again. Absent: the usual terms. */
   readonly terms?: SimulationTerms;
   /** Milliseconds to wait before the command is validated on fresh facts and begins. 0: it begins immediately. */
   readonly validateAfterMs: number;
 }
 
 /**
- * A command that removes the candidates and replaces none. It begins immediately and is no consolidation, unless `kind`
- * says otherwise. `candidates`: at least one, all of one API version.
+ * A command that removes the candidates and replaces none. By default, it begins immediately and is no consolidation.
+ * `kind`: fields that differ. `candidates`: at least one, all of one API version.
  */
 export function removal(
   candidates: readonly Candidate[],

@@ -1,10 +1,11 @@
 /**
- * Pending pods that compete with moved pods for a replacement. A pod may be pending only because its NodePools are at
- * their limits. kube-scheduler then gives it the first room that appears, which may be on a replacement, and the moved
- * pods must wait. A protected pod is not evicted by its PodDisruptionBudget until another pod of its workload runs.
- * Without room on the replacement it would never be evicted, and without a terminationGracePeriod its node would drain
- * for ever. So a command is held off while a pending pod could take such room. karpenter-ts only: upstream plans
- * pending and moved pods together, and delays commands that they do not affect.
+ * Holds off a command if a pending pod could take the room that its moved pods need on a replacement.
+ * A pod may be pending only because its NodePools are at their limits. kube-scheduler then gives it the first room that
+ * appears, which may be on a replacement, and a moved pod gets no place there. That is harmless for most moved pods,
+ * but not for protected ones. A protected pod is evicted only after another pod of its workload runs. Without room on
+ * the replacement it would never be evicted, and its node would never be drained, unless the node has a
+ * terminationGracePeriod.
+ * karpenter-ts only: upstream plans pending and moved pods together, and also delays commands that cannot do harm.
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -30,15 +31,18 @@ import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command, HoldOff } from "./command.ts";
 
-/** For each PodDisruptionBudget: how many of its pods are to be evicted. */
-type Losses = ReadonlyMap<PodDisruptionBudget, number>;
+/** For each PodDisruptionBudget: a number of its pods that must be evicted. */
+type EvictionCounts = ReadonlyMap<PodDisruptionBudget, number>;
 
-/** The facts that decide which pods can be evicted before a new pod of their workload runs. */
+/**
+ * The facts that decide which pods are protected, which means that they are evicted only after another pod of their
+ * workload runs.
+ */
 export interface Evictions {
   /** The evictions in progress, see {@link pendingEvictions}. */
-  readonly pending: () => Losses;
+  readonly pending: () => EvictionCounts;
   readonly pdbs: readonly PodDisruptionBudget[];
-  /** Whether the pod is moved without downtime: it is evicted only after a new pod of its workload runs elsewhere. */
+  /** Whether the pod is moved without downtime: its workload first gets a new pod elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
 }
 
@@ -76,14 +80,14 @@ export function competitionHoldOff(
 export function pendingEvictions(
   nodes: readonly NodeView[],
   pdbs: readonly PodDisruptionBudget[],
-): Losses {
+): EvictionCounts {
   if (pdbs.length === 0) return new Map();
   const pods = nodes.flatMap((node) => (node.deleting ? node.pods.filter(isActive) : []));
   return countByBudget(pods, pdbs);
 }
 
 /**
- * The pods of these nodes that are evicted only after another pod of their workload runs. A node with a
+ * The protected pods of these nodes: they are evicted only after another pod of their workload runs. A node with a
  * terminationGracePeriod has none, because its drain always ends.
  */
 export function protectedPods(
@@ -101,7 +105,7 @@ export function protectedPods(
   return new Set(pods.filter((pod) => movesFirst(pod) || holdingBudgets(pod, pdbs).some(isShort)));
 }
 
-function countByBudget(pods: readonly Pod[], pdbs: readonly PodDisruptionBudget[]): Losses {
+function countByBudget(pods: readonly Pod[], pdbs: readonly PodDisruptionBudget[]): EvictionCounts {
   const counts = new Map<PodDisruptionBudget, number>();
   for (const pdb of pods.flatMap((pod) => holdingBudgets(pod, pdbs)))
     counts.set(pdb, (counts.get(pdb) ?? 0) + 1);
@@ -154,7 +158,7 @@ interface PodNeeds {
   readonly alternatives: readonly (readonly Requirements[])[];
 }
 
-/** The needs of each kind of pods. They are cached, because a round needs the same ones for each node. */
+/** The needs of each group of equal pods. They are cached, because a round needs them for each node. */
 const needsByKind = new WeakMap<PodsOverLimits, PodNeeds>();
 
 function needsOf(one: PodsOverLimits): PodNeeds {

@@ -1,6 +1,6 @@
 /**
- * The common part of single-node and multi-node consolidation: which nodes may be consolidated at all, and whether
- * their pods fit on existing nodes or on cheaper new nodes.
+ * The common part of single-node consolidation, multi-node consolidation and repack: which nodes may be consolidated at
+ * all, and whether their pods fit on existing nodes or on cheaper new nodes.
  * upstream: pkg/controllers/disruption/consolidation.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -28,14 +28,18 @@ import type { Round, RoundHoldOffs } from "./round.ts";
 import type { Simulation } from "./simulate.ts";
 import { VALIDATION_MS } from "./validation.ts";
 
-/** The most replacements of one command: in v1, for repack, and in older API versions (as in upstream at that time). */
+/**
+ * The most replacements of one command: of v1 nodes, by repack, and of nodes of older API versions, where upstream
+ * replaced by one node only.
+ */
 const MOST_REPLACEMENTS = { v1: 10, repack: 50, older: 1 } as const;
 /**
- * The most replacements if the setting `splits` is off, as in upstream: pkg/controllers/disruption/consolidation.go.
+ * The most replacements if the setting `splits` is off, as in upstream.
+ * upstream: pkg/controllers/disruption/consolidation.go
  */
 const MOST_WITHOUT_SPLITS = 1;
 
-/** Why the node cannot be consolidated while its NodePool and labels are as they are. Undefined: it can be. */
+/** Why the node cannot be consolidated as long as its NodePool and labels do not change. Undefined: it can be. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
   const { pool } = candidate;
   return (
@@ -46,7 +50,7 @@ export function unconsolidatable(candidate: Candidate): string | undefined {
   );
 }
 
-/** All reasons of {@link unconsolidatable}. Reasons of the pool are apart from reasons of the node. */
+/** All reasons of {@link unconsolidatable}: those of the pool, and those of the node itself. */
 export function refusalsOf(candidate: Candidate): {
   readonly pool: string | undefined;
   readonly node: readonly string[];
@@ -89,14 +93,13 @@ function onlyWhenEmpty({ name, disruption: { policy } }: Pool): string | undefin
     : undefined;
 }
 
-/** Whether a node with pods may be consolidated now. Nodes of v1 must be quiet. */
+/** Whether the node has pods and may be consolidated now. Nodes of v1 must also be quiet ({@link isQuiet}). */
 export function isConsolidatable(candidate: Candidate, nowMs: number): boolean {
   return isWithinPolicy(candidate) && (candidate.generation !== "v1" || isQuiet(candidate, nowMs));
 }
 
 /**
- * Whether a v1 node with pods may not be consolidated now, but may be at `atMs` if no pod is added or removed until
- * then.
+ * Whether a v1 node with pods may not be consolidated now, but will be quiet at `atMs` and may be consolidated then.
  */
 export function isConsolidatableBy(candidate: Candidate, nowMs: number, atMs: number): boolean {
   const { pool, claim, generation } = candidate;
@@ -110,8 +113,8 @@ function isWithinPolicy(candidate: Candidate): boolean {
 }
 
 /**
- * Whether no pod was added to or removed from the v1 node for `consolidateAfter`. The time of the last pod event is
- * checked as well as the condition Consolidatable. The controller that removes the condition may be late, because it
+ * Whether the v1 node is quiet: no pod was added or removed for `consolidateAfter`. Both the condition Consolidatable
+ * and the time of the last pod event are checked. The controller that removes the condition may be late, because it
  * waits for the cloud.
  */
 export function isQuiet(
@@ -151,7 +154,10 @@ export interface NoCommand {
 /** A command that no pool with the policy Balanced refuses. */
 type ApprovedCommand = Command & { readonly verdicts: readonly BalancedVerdict[] };
 
-/** The command that removes or replaces these nodes, or why there is none. All nodes must be of one API version. */
+/**
+ * The command that removes or replaces these nodes, or why there is none. All nodes must be of one API version, at
+ * least one.
+ */
 export function consolidate(
   candidates: readonly Candidate[],
   round: Round,
@@ -176,8 +182,8 @@ export function unlessHeldBack(found: Command, round: Round): ApprovedCommand | 
 }
 
 /**
- * First plans the pods as provisioning would. If that is not cheaper, tries to replace a large node by several smaller
- * ones, unless a lower bound shows that they cost too much.
+ * Plans the pods as provisioning would. If the new node would not be cheaper, also tries to replace a large node by
+ * several smaller ones. This is skipped if a lower bound shows that they cost too much.
  */
 function cheapestCommand(candidates: readonly Candidate[], round: Round): Command | NoCommand {
   const { simulator } = round.facts;
@@ -198,8 +204,8 @@ function cheapestCommand(candidates: readonly Candidate[], round: Round): Comman
 }
 
 /**
- * A command that moves all pods to existing quiet nodes. Undefined: they do not fit there, and no node is launched just
- * to avoid waiting for quiet nodes.
+ * A command that moves all pods to existing quiet nodes. Undefined: the pods do not fit there. No node is launched for
+ * them, because other nodes will soon be quiet.
  */
 function ontoQuietNodes(candidates: readonly Candidate[], round: Round): Command | undefined {
   const { simulator } = round.facts;
@@ -210,7 +216,10 @@ function ontoQuietNodes(candidates: readonly Candidate[], round: Round): Command
   return "message" in command ? undefined : { ...command, terms };
 }
 
-/** Why no replacement is launched now from all of these pools. Undefined: none of the pools has a back-off. */
+/**
+ * Why no replacement is launched now: the last replacement of one of these pools failed. Undefined: no pool has such a
+ * back-off.
+ */
 export function replacementBackOff(
   pools: readonly Pick<Pool, "id" | "name">[],
   { backingOff }: Pick<RoundHoldOffs, "backingOff">,
@@ -227,8 +236,8 @@ interface Simulated {
   readonly candidates: readonly Candidate[];
   readonly simulation: Simulation;
   /**
-   * Whether the plan is by repack, which chooses instance types by price. Its plans may have more replacements, also of
-   * the types that are removed.
+   * Whether the plan was made by repack, which chooses instance types by price. Its plans may have more replacements,
+   * also of the instance types that are removed.
    */
   readonly isPacked?: boolean;
 }
@@ -241,7 +250,7 @@ export function commandFrom(
   const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
   if (unplaced.length > 0)
     return { kind: "noPlace", message: `Not all pods would schedule, ${unplaced.join("; ")}` };
-  // If buffers lost room, provisioning would immediately launch a new node for the CapacityBuffer.
+  // If a buffer lost room, provisioning would launch a new node for it immediately.
   if (lostRoom.length > 0)
     return {
       kind: "noPlace",
@@ -267,8 +276,8 @@ export function commandFrom(
   const before = priceOfAll(candidates);
   const after = priceMicroUsd({ newClaims: replacements });
   if (replacements.length > 1 && after >= before) return tooMany(replacements.length);
-  // The savings of repack are computed with spot prices, which on-demand replacements would not reach. In older API
-  // versions, spot nodes are only deleted.
+  // An on-demand node may replace spot nodes only in a usual consolidation. The savings of repack are computed with
+  // spot prices. In older API versions, spot nodes are only deleted.
   const noOnDemand = isPacked || generation !== "v1";
   const instead = forSpot === "onDemand" && noOnDemand ? "nothing" : forSpot;
   const plans: PlannedClaim[] = [];
@@ -326,8 +335,8 @@ function losesWork(pod: Pod, replacements: number): NoCommand {
 }
 
 /**
- * Checks a command again on fresh facts: its nodes may still be disrupted, and budgets allow all of them. Their pods
- * must need as many replacements as planned, each possible with all its planned instance types.
+ * Checks a command again on fresh facts. Its nodes must still be consolidatable, and budgets must allow all of them.
+ * Their pods must need as many replacements as planned, and each planned instance type must still be possible.
  */
 export function* validateConsolidation(
   command: Command,
@@ -352,7 +361,7 @@ export function* validateConsolidation(
   return { ...command, candidates, targets, placements, validateAfterMs: 0 };
 }
 
-/** The command's nodes as they are now. A failure is returned if they may no longer be disrupted together. */
+/** The command's nodes as they are now. Or the failure, if they may no longer be disrupted together. */
 export function candidatesNow(
   command: Command,
   { nowMs, facts, budgets }: Round,

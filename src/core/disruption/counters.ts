@@ -1,7 +1,7 @@
 /**
- * Counts the nodes that a method wants to disrupt. `budgetCounter` counts against the budgets of NodePools and of the
- * cluster; `disruptionCounter` also counts against PodDisruptionBudgets. A method uses one counter for all commands of
- * a proposal. So all commands together respect each limit.
+ * Counts the nodes that a method wants to disrupt in one round, so that all its commands together respect each limit.
+ * `budgetCounter` counts against the budgets of NodePools and of the cluster; `disruptionCounter` also counts against
+ * PodDisruptionBudgets.
  */
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
@@ -31,12 +31,14 @@ export interface DisruptionCounter extends Pick<BudgetCounter, "take" | "left"> 
 
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
-/** Whether budgets ignore the node. They count initialized nodes only, but node repair also takes other nodes. */
+/**
+ * Whether budgets do not count the node. They count initialized nodes only, but node repair also disrupts other nodes.
+ */
 function isOutsideBudgets({ node, broken }: Candidate): boolean {
   return broken !== undefined && !node.initialized;
 }
 
-/** A counter for budgets. `allowances`: by pool id. */
+/** A counter for budgets that has counted nothing yet. `allowances`: by pool id. */
 export function budgetCounter(allowances: ReadonlyMap<string, PoolAllowance>): BudgetCounter {
   const leftIn = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
   let leftInAll = [...allowances.values()][0]?.everywhere.allowed ?? 0;
@@ -62,13 +64,14 @@ export function budgetCounter(allowances: ReadonlyMap<string, PoolAllowance>): B
   };
 }
 
-/** A counter for budgets and PodDisruptionBudgets, for one proposal. Nothing is counted yet. */
+/** A counter for budgets and PodDisruptionBudgets that has counted nothing yet. */
 export function disruptionCounter({ allowances, pdbs }: RoundBudgets): DisruptionCounter {
   const budgets = budgetCounter(allowances);
   const evictions = evictionCounter(pdbs);
   return {
     left: budgets.left,
-    // PodDisruptionBudgets are checked first: a node that they refuse uses up nothing of its NodePool's budget.
+    // PodDisruptionBudgets are checked before the node is counted against budgets. So a node that they refuse uses up
+    // no budget of its NodePool.
     take: (one) => budgets.left(one) > 0 && evictions.take([one]) && budgets.take(one),
     takeAll: (candidates) => {
       if (!budgets.fits(candidates) || !evictions.take(candidates)) return false;
@@ -79,9 +82,9 @@ export function disruptionCounter({ allowances, pdbs }: RoundBudgets): Disruptio
 }
 
 /**
- * Counts evictions against each PodDisruptionBudget over all nodes. If each node were checked alone, ten nodes could
- * rely on the same single eviction. The first call for a budget always succeeds. A node whose PodDisruptionBudget
- * allows no eviction is no candidate, and the pods of one node are evicted one after the other.
+ * Counts evictions against each PodDisruptionBudget over several nodes. If each node were checked alone, ten nodes
+ * could rely on the same single eviction. The first call for a PodDisruptionBudget always succeeds: each node was
+ * checked alone as a candidate, and the pods of a node are evicted one after the other.
  */
 export function evictionCounter(pdbs: readonly PodDisruptionBudget[]): {
   take(candidates: readonly Pick<Candidate, "reschedulablePods">[]): boolean;

@@ -1,7 +1,7 @@
 /**
- * Sets deletion costs, so that a ReplicaSet that is scaled down deletes pods first on nodes that will be disrupted
- * soonest. So the scale-down empties nodes that consolidation or drift would drain anyway. Used with the feature gate
- * PodDeletionCostManagement.
+ * Decides the deletion costs of pods. A ReplicaSet that is scaled down deletes pods with a low cost first. With these
+ * costs, it deletes pods on nodes that will be disrupted soon, so these nodes become empty without a drain. Used with
+ * the feature gate PodDeletionCostManagement.
  * upstream: pkg/controllers/pod/deletioncost
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -13,17 +13,18 @@ import type { PoolAllowance } from "./budgets.ts";
 import { bySavings, type Candidate } from "./candidates.ts";
 import { hasUsersDeletionCost, managedDeletionCost } from "./eviction-cost.ts";
 
-/** The deletion cost of pods on leaving nodes. upstream: the smallest int32 */
+/** The deletion cost of pods on leaving nodes: the smallest int32, as in upstream. */
 const LEAVING = "-2147483648";
 /** The most nodes whose pods get new costs in one pass, besides leaving nodes. */
 const MOST_NODES = 50;
 const SYSTEM = "kube-system";
 /**
- * Owners that create deleted pods again. A node is ranked only if each of its pods has such an owner, or is in
- * kube-system.
+ * Kinds of owners that create deleted pods again. Nodes get an order of costs only if each of their pods has such an
+ * owner or is in kube-system.
  */
-const RELIABLE: ReadonlySet<string> = new Set(["ReplicaSet", "Job", "DaemonSet"]);
+const RECREATING_KINDS: ReadonlySet<string> = new Set(["ReplicaSet", "Job", "DaemonSet"]);
 
+/** The facts that decide the costs. */
 export interface DeletionCostInput {
   /** Managed nodes, sorted by name. */
   readonly nodes: readonly NodeView[];
@@ -31,6 +32,7 @@ export interface DeletionCostInput {
   readonly candidates: readonly Candidate[];
   /** How many nodes the budgets allow to disrupt for drift, by pool id. */
   readonly drifted: ReadonlyMap<string, Pick<PoolAllowance, "allowed">>;
+  /** The same for consolidation. */
   readonly underutilized: ReadonlyMap<string, Pick<PoolAllowance, "allowed">>;
 }
 
@@ -40,6 +42,7 @@ export interface CostChange {
   readonly cost: string | undefined;
 }
 
+/** The changes of one pass. */
 export interface CostChanges {
   /** The changes by node: leaving nodes, then nodes in the order in which they will be disrupted, then the others. */
   readonly nodes: readonly { readonly node: NodeView; readonly changes: readonly CostChange[] }[];
@@ -73,7 +76,10 @@ function leaves({ deleting, node }: NodeView): boolean {
   return deleting || taints.some(({ key }) => key === DISRUPTED_NO_SCHEDULE_TAINT.key);
 }
 
-/** The nodes in the order in which they will be disrupted, as far as budgets allow: drifted nodes, then other nodes. */
+/**
+ * The nodes that get an order of costs: drifted nodes, then other nodes, each in the order in which they will be
+ * disrupted, and only as many as budgets allow.
+ */
 function rankedOf({ candidates, drifted, underutilized }: DeletionCostInput): readonly NodeView[] {
   const possible = candidates.filter(
     ({ node, pool, instanceType, pods }) =>
@@ -102,7 +108,7 @@ function rankedOf({ candidates, drifted, underutilized }: DeletionCostInput): re
 }
 
 function isReplaceable(pod: Pod): boolean {
-  return pod.metadata.namespace === SYSTEM || RELIABLE.has(controllerOf(pod)?.kind ?? "");
+  return pod.metadata.namespace === SYSTEM || RECREATING_KINDS.has(controllerOf(pod)?.kind ?? "");
 }
 
 function changesOn({ pods }: NodeView, cost: string | undefined): readonly CostChange[] {

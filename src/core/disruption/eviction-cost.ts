@@ -1,7 +1,7 @@
 /**
- * The eviction cost of a pod, and who set its deletion cost. With the feature gate PodDeletionCostManagement, Karpenter
- * also sets deletion costs, and records them in a second annotation. So deletion costs that users set still count, and
- * are never overwritten.
+ * The eviction cost of a pod, for comparisons of nodes. It depends on the deletion cost that users can set on pods.
+ * With the feature gate PodDeletionCostManagement, Karpenter sets deletion costs, too. It records them in a second
+ * annotation, so that deletion costs of users still count and are never overwritten.
  * upstream: pkg/utils/disruption
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -15,7 +15,10 @@ export const DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-c
 
 const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 };
 
-/** The eviction cost of a pod, between -10 and 10. It is 1 for an ordinary pod; annotations and priority change it. */
+/**
+ * The eviction cost of a pod, between -10 and 10. It is 1 for an ordinary pod. A deletion cost and the pod's priority
+ * raise or lower it.
+ */
 export function evictionCost(pod: Pod): number {
   const cost = 1 + costOf(pod) / 2 ** 27 + (pod.spec.priority ?? 0) / 2 ** 25;
   return Math.min(10, Math.max(-10, cost));
@@ -33,7 +36,10 @@ export function managedDeletionCost({ metadata: { annotations = {} } }: Pod): st
   return cost === annotations[MANAGED_DELETION_COST_ANNOTATION_KEY] ? cost : undefined;
 }
 
-/** The pod's cost from annotations. A value that is not an int32 counts as none, as in upstream. */
+/**
+ * The cost that annotations of the pod set: Karpenter's own annotation, or else a deletion cost of a user. A value that
+ * is not an int32 counts as 0, as in upstream.
+ */
 function costOf(pod: Pod): number {
   const { annotations = {} } = pod.metadata;
   const own = annotations[DISRUPTION_COST_ANNOTATION_KEY];

@@ -1,8 +1,8 @@
 /**
- * The order in which the pods of a command are evicted, so that each pod gets to its planned node. kube-scheduler
- * spreads pods over nodes, so in a tight plan the last pods would find no room. Therefore target nodes are filled one
- * after the other. While a target is filled, only the pods planned for it are evicted, and all other nodes are marked
- * as less preferred.
+ * The order in which the pods of a command are evicted, so that each new pod is bound to its planned node.
+ * kube-scheduler spreads pods over nodes, so in a tight plan the last pods would find no room. Therefore the target
+ * nodes are filled one after the other. Meanwhile, only the pods planned for that target are evicted, and all other
+ * nodes get a taint that makes kube-scheduler prefer the target.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -15,7 +15,7 @@ import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { orderByZone, type PlannedTarget } from "./zone-order.ts";
 
-/** The most nodes that are marked as less preferred. Each mark takes two API requests. */
+/** The most nodes that get this taint. Each takes two API requests: one to add it and one to remove it. */
 const MOST_OTHERS = 100;
 /** A target node and pods planned for it. A target may appear several times in the order. */
 export interface EvictionTarget {
@@ -26,7 +26,7 @@ export interface EvictionTarget {
   readonly owners: ReadonlySet<string>;
 }
 
-/** The part of a command that decides which pods go where. */
+/** The parts of a command that decide the order. */
 interface Plan extends Pick<Command, "replacements" | "placements"> {
   readonly candidates: readonly Pick<Candidate, "reschedulablePods" | "zone">[];
 }
@@ -64,7 +64,10 @@ export function* evictionOrder(
     .map(({ name, pods }) => targetFor(name, pods));
 }
 
-/** Chooses one of several equal pods of a ReplicaSet for a place that was planned for one of them. */
+/**
+ * Chooses one of several equal pods of a ReplicaSet for a place that was planned for one of them. Undefined: none
+ * suits.
+ */
 type Choice = (alike: ReadonlySet<Pod>, planned: Pod, zone: string | undefined) => Pod | undefined;
 
 /**
@@ -128,8 +131,8 @@ function targetFor(name: string, pods: readonly Pod[]): EvictionTarget {
 }
 
 /**
- * Names of managed nodes that are not targets but have room for one of these pods. Nodes with the most room come first,
- * because kube-scheduler prefers them.
+ * Names of nodes that need the taint: managed nodes that are not targets but have room for one of these pods. At most
+ * {@link MOST_OTHERS}, those with the most free cpu first, because kube-scheduler prefers them.
  */
 export function* otherNodesWithRoom(
   nodes: readonly NodeView[],

@@ -1,19 +1,22 @@
 /**
- * Back-off for a pool whose replacements fail (no capacity, or nodes that never register). Each failure in a row
- * doubles the wait before the next try. Without a back-off, the same node would be tainted and untainted every few
- * seconds. The back-off is stored in an annotation of the pool, so that the next process and `karpenter explain` know
- * it. Whoever removes the annotation allows a try immediately. karpenter-ts only; upstream tries again at once.
+ * Back-off for a pool whose replacements fail: there is no capacity, or new nodes never register. Each failure in a row
+ * doubles the wait before the next replacement. Without a back-off, the same node would be tainted and untainted every
+ * few seconds. The back-off is stored in an annotation of the pool, so that the next process and `karpenter explain`
+ * know it. A person who removes the annotation allows a new try immediately. karpenter-ts only; upstream tries again at
+ * once.
  */
 import { parseObject } from "../../apis/hub/annotations.ts";
 import { REPLACEMENTS_FAILED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 
+/** The wait after the first failure. */
 const FIRST_MS = 60_000;
+/** The longest wait. */
 const MOST_MS = 10 * 60_000;
 /**
- * If a failure comes this long after the end of a back-off, it counts as the first. No command waits longer than this
- * for replacements.
+ * A failure that occurs this long after the end of a back-off counts as the first one. No command waits longer than
+ * this for its replacements, so an earlier failure is not related to it.
  */
 const FORGOTTEN_AFTER_MS = 60 * 60_000;
 
@@ -58,8 +61,9 @@ export function hasBackoff({ metadata }: KubeObject): boolean {
 }
 
 /**
- * The back-off that the pool's annotation stores. Undefined: there is none, it is invalid, or it ended too long ago. It
- * is never longer than a back-off that begins now.
+ * The back-off that the pool's annotation stores. Undefined: there is none, it is invalid, or it ended too long ago. If
+ * the stored end is later than that of a back-off that begins now, the latter is returned: a person may have edited the
+ * annotation.
  */
 export function backoffOn({ metadata }: KubeObject, nowMs: number): PoolBackoff | undefined {
   const { failures, until } = parseObject({ metadata }, REPLACEMENTS_FAILED_ANNOTATION_KEY);

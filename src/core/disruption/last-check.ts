@@ -1,7 +1,7 @@
 /**
- * The last check of a command, right before its first write. Other controllers have run since it was planned. A node
- * may be gone or blocked by now, may have pods that the plan does not know, or budgets may be used up. The check
- * simulates nothing, so it is cheap even in a large cluster.
+ * The last check of a command, right before its first write to the cluster. Other controllers have run since it was
+ * planned. A node may be gone or blocked by now. Pods that the plan does not know may run on it. Budgets may be used
+ * up. The check simulates nothing, so it is fast even in a large cluster.
  * upstream: pkg/controllers/disruption/validation.go
  */
 import { type Candidate, isEmpty } from "./candidates.ts";
@@ -12,8 +12,8 @@ import { mostAtOnce } from "./methods/static-drift.ts";
 import type { Round } from "./round.ts";
 
 /**
- * The command, if all its nodes may still be disrupted. Otherwise the reason of the failure. A command for empty nodes
- * keeps the nodes that may still be disrupted. `round`: fresh facts, at least about the command's nodes.
+ * The command, if all its nodes may still be disrupted, or else why it fails. If all nodes are empty, those that may
+ * still be disrupted are enough. `round`: fresh facts, at least about the command's nodes.
  */
 export function lastCheck(
   command: Command,
@@ -46,7 +46,7 @@ export function lastCheck(
   return staying.length < names.size ? "scheduling" : command;
 }
 
-/** Whether no pod was added to the node. The plan has a place only for the pods that were there before. */
+/** Whether no pod was added to the node. The plan has a place only for pods that were on the node before. */
 function hasNoNewPods({ reschedulablePods }: Candidate, before: Candidate): boolean {
   if (reschedulablePods === before.reschedulablePods) return true;
   const planned = new Set(before.reschedulablePods.map(({ metadata }) => metadata.uid));

@@ -1,8 +1,8 @@
 /**
- * Remembers what commands moved, and holds off some later commands: consolidations that save too little or pay back too
- * late, replacements of nodes that are still new, moves of workloads that were moved too often. karpenter-ts only:
- * upstream accepts any saving at any time, and may replace nodes by similar ones for hours. The records are also
- * written on claims (moves.ts), so they survive a restart.
+ * Remembers which pods commands have moved, and holds off some later commands: consolidations that save too little or
+ * pay back too late, replacements of new nodes, and moves of workloads that were moved too often. karpenter-ts only:
+ * upstream accepts any saving at any time, and may replace nodes by similar ones for hours. The records are also stored
+ * on claims (moves.ts), so they survive a restart.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -31,16 +31,19 @@ import { RepackTurns } from "./repack-turns.ts";
 
 /** Limits of consolidation, which operators set. */
 export interface Restraint {
-  /** The least saving of a replacement, in percent of the price of the nodes that it replaces. */
+  /** A replacement must save at least this share, in percent of the price of the nodes that it replaces. */
   readonly minSavingsPercent: number;
   /** A command must pay back the cost of running old and new nodes side by side within this time. 0: no limit. */
   readonly maxPaybackMs: number;
-  /** The time for which a replacement is not replaced itself. It may be removed earlier. */
+  /**
+   * For this long after its creation, a replacement is not replaced itself. It may be removed without a replacement.
+   */
   readonly replacementRestMs: number;
   /** How many pods of a workload may be moved within an hour, as a multiple of its number of pods. */
   readonly maxMovesPerPodHour: number;
 }
 
+/** The moves of the last hour, the outcomes of repacks, and the hold-offs that follow from both. */
 export class Ledger {
   readonly turns = new RepackTurns();
   readonly #restraint: Restraint;
@@ -60,7 +63,7 @@ export class Ledger {
     for (const [id, one] of this.#moves) if (!isRecent(one, nowMs)) this.#moves.delete(id);
   }
 
-  /** Removes the record of a command that was rolled back and has moved nothing. */
+  /** Removes the record of a command that was rolled back before it moved a pod. */
   forget(command: string): void {
     this.#moves.delete(command);
   }
@@ -75,8 +78,8 @@ export class Ledger {
     return [...this.#moves.values()].filter((one) => isRecent(one, nowMs)).sort(oldestFirst);
   }
 
-  /** Stores the outcome of the last repack of a pool. */
-  judge(poolId: string, outcome: RepackOutcome): void {
+  /** Stores the outcome of the last repack of a pool (outcome.ts). */
+  setOutcome(poolId: string, outcome: RepackOutcome): void {
     this.#outcomes.set(poolId, outcome);
   }
 
@@ -108,7 +111,7 @@ export class Ledger {
     );
   }
 
-  /** Counts the pods of each workload in steps, if {@link holdOff} may need the counts. */
+  /** Prepares {@link holdOff}: counts the pods of each workload in steps, if the limit of moves may be reached. */
   *ready(nodes: readonly NodeView[], nowMs: number): Steps<void> {
     if (replicasByNodes.has(nodes)) return;
     const moved = new Map<string, number>();
@@ -120,14 +123,16 @@ export class Ledger {
     if ([...moved.values()].some((count) => count + 1 > most)) yield* countReplicas(nodes);
   }
 
-  /** When the next move becomes an hour old and no longer counts. Undefined: there is no recent move. */
+  /**
+   * When the oldest of the recent moves becomes an hour old and no longer counts. Undefined: there is no recent move.
+   */
   forgetsAtMs(nowMs: number): number | undefined {
     const ends = this.recent(nowMs).map(({ at }) => (fromRfc3339(at) ?? 0) + MOVE_COUNTS_MS);
     const left = ends.filter((ms) => ms > nowMs);
     return left.length === 0 ? undefined : Math.min(...left);
   }
 
-  /** Until when a replacement is not replaced itself. Undefined: the claim is no replacement. */
+  /** Until when the node of this claim is not replaced itself, because it is a replacement. Undefined: it is none. */
   replacementHoldOffEndsMs(claim: NodeClaim): number | undefined {
     const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
     if (replacementCommandId(claim) === undefined || bornMs === undefined) return undefined;
@@ -203,8 +208,8 @@ export class Ledger {
     )) {
       const sample = moving[0] as Pod;
       const moved = recent.reduce((sum, one) => sum + movedWith(one, sample), 0);
-      // The number of moving pods alone may prove that the limit is kept. Then the pods of the cluster need not be
-      // counted.
+      // If so many pods move now, the workload has at least as many, and its limit is not reached. Then the pods of the
+      // cluster need not be counted.
       if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
       const replicas = replicasOf(nodes).get(key) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);
@@ -214,8 +219,9 @@ export class Ledger {
   }
 }
 
-/** A workload that would be moved too often, with pods on the candidates. */
+/** A workload of which the command would move too many pods. */
 interface MovedOften {
+  /** One of its pods. */
   readonly sample: Pod;
   /** How many of its pods were moved within the last hour. */
   readonly moved: number;

@@ -1,6 +1,7 @@
 /**
- * Makes a `Round` from a `Picture`, the state of the cluster at one moment. The live loop and the read-only commands
- * (`karpenter explain`, `karpenter simulate`) both use this function, so their results agree.
+ * Makes a `Round`, the input of one disruption method, from a `Picture`, the state of the cluster at one moment. The
+ * live loop and the read-only commands (`karpenter explain`, `karpenter simulate`) both use this function, so their
+ * results agree.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -43,7 +44,7 @@ export interface Picture {
   readonly nowMs: number;
   /** All nodes of the cluster, sorted by name. */
   readonly nodes: readonly NodeView[];
-  /** The nodes as an earlier round counted them. Only nodes that have changed since are counted again. */
+  /** The list of nodes of an earlier round. Only nodes that have changed since are counted again. */
   readonly nodesBefore?: readonly NodeView[];
   /** The pools that own nodes. Not all of them may be able to launch nodes. */
   readonly pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[];
@@ -57,12 +58,13 @@ export interface Picture {
   readonly seats?: AwaitedSeats;
   /** By node name: the room that is kept there for CapacityBuffers. Only for answers to users. */
   readonly room?: ReadonlyMap<string, readonly RoomKept[]>;
-  /** Names of the nodes of running commands. */
+  /** Names of the nodes that running commands remove or reboot. */
   readonly queued: ReadonlySet<string>;
   /** Pools (by id) whose last replacement failed, and until when no other replacement is launched. */
   readonly backingOff: ReadonlyMap<string, number>;
+  /** Why voluntary disruption of the pool is paused. Undefined: it is not. */
   readonly paused: (pool: Pool) => Block | undefined;
-  /** Whether the pod is moved without downtime: it is evicted only after a new pod of its workload runs elsewhere. */
+  /** Whether the pod is moved without downtime: its workload first gets a new pod elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
   /**
    * Why a pod cannot be moved without downtime although its annotation requests it. Undefined: it can, or there is no
@@ -73,11 +75,11 @@ export interface Picture {
   readonly clusterBudgets: readonly Budget[];
   /** How nodes expire (core/nodeclaim/expired.ts). Only for answers to users. */
   readonly expiry: { readonly spreadPercent: number; readonly respectsBudgets: boolean };
-  /** How long a registered node without pods may take to initialize. 0: no limit. Only for answers to users. */
+  /** How long a registered node may take to initialize. 0: no limit. Only for answers to users. */
   readonly initializationTimeoutMs: number;
   readonly ledger: Ledger;
   readonly settings: RoundSettings;
-  /** In simulations: whether node repair is the only method that runs. */
+  /** Whether node repair is the only method that runs. Only in simulations. Absent: all methods run. */
   readonly onlyRepairs?: boolean;
   /** Names of the only nodes that may be candidates. Absent: all nodes may. */
   readonly among?: ReadonlySet<string>;
@@ -100,10 +102,11 @@ export function* makeRound(
   const { disruptionClass, reason } = method;
   const found = yield* candidatesOn(picture, disruptionClass);
   yield;
-  // A round over all nodes may check many commands. So the counts that they need are computed here, in steps.
-  const isWhole = picture.among === undefined;
-  if (isWhole) yield* ledger.ready(nodes, nowMs);
-  const asksTotals = isWhole && reason === "Underutilized";
+  // A round over all nodes may check many commands against the ledger. So the counts that the checks need are computed
+  // here, in steps.
+  const isOverAllNodes = picture.among === undefined;
+  if (isOverAllNodes) yield* ledger.ready(nodes, nowMs);
+  const asksTotals = isOverAllNodes && reason === "Underutilized";
   const totals = asksTotals ? yield* balancedTotals(nodes, pools) : undefined;
   const { usedAlpha } = yield* countNodes(nodes, picture.nodesBefore);
   const allowances = yield* allowancesFor({
@@ -189,7 +192,7 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-/** Whether this v1alpha5 node with pods is being replaced by a command and still exists. */
+/** Whether this v1alpha5 node is being replaced by a command and still exists. */
 function isAlphaReplacement(node: NodeView, queued: ReadonlySet<string>): boolean {
   if (queued.has(node.name)) return true;
   return node.deleting && node.claim !== undefined && isTrue(node.claim, "DisruptionReason");

@@ -1,7 +1,7 @@
 /**
- * Records what disruption commands moved, in annotations on the claims of nodes that took the pods. So the next process
- * holds back the same commands, and users see why a node was launched and what that saved. When a claim with records is
- * deleted, its records are copied to another claim.
+ * Records what disruption commands moved, in annotations on the claims of nodes that took the pods. So a process that
+ * starts later holds off the same commands, and users see why a node was launched and what that saved. If a claim with
+ * records is deleted, its records are copied to another claim.
  */
 import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
 import { annotated } from "../../apis/hub/annotations.ts";
@@ -15,7 +15,7 @@ import { priceOfAll } from "./candidates.ts";
 import { type Command, type CommandReason, savingsMicroUsd } from "./command.ts";
 import type { CommandRecord } from "./record.ts";
 
-/** How long a move counts. */
+/** How long a move counts for hold-offs and limits. */
 export const MOVE_COUNTS_MS = 60 * 60_000;
 /** The most workloads in one record. Those with the most pods are kept. */
 const MOST_WORKLOADS = 1_000;
@@ -62,8 +62,8 @@ export function moveOf(
 }
 
 /**
- * Whether the outcome is compared with the plan. That is so for replacements of several nodes and for repack. The
- * replacement of a single node is as in upstream.
+ * Whether the saving is measured later and compared with the plan (outcome.ts). That is so for replacements of several
+ * nodes and for repack. For a single node it is not, as in upstream.
  */
 function isJudged({ consolidationType, replacements, terms }: Command): boolean {
   if (replacements.length === 0) return false;
@@ -75,7 +75,8 @@ function poolsOf({ candidates }: Command): readonly string[] {
 }
 
 /**
- * The annotation for a new claim: the moves of the last hour. If the text gets too long, the oldest moves are left out.
+ * The annotation with these moves, as far as they are less than an hour old. If the text gets too long, the oldest
+ * moves are left out.
  */
 export function movesAnnotation(
   moves: readonly MoveRecord[],
@@ -126,7 +127,7 @@ export function movesOn({ metadata }: NodeClaim): readonly MoveRecord[] {
   }
 }
 
-/** Whether the move still counts. */
+/** Whether the move is less than an hour old, so that it still counts. */
 export function isRecent({ at }: MoveRecord, nowMs: number): boolean {
   return nowMs - (fromRfc3339(at) ?? 0) < MOVE_COUNTS_MS;
 }
@@ -142,9 +143,9 @@ export function workloadName(pod: Pod): string | undefined {
 }
 
 /**
- * The keys by which records count pods of this pod's workload: the current key first, then the key of earlier versions.
- * The name of a Deployment is used, because each rollout creates a ReplicaSet with a new UID, and so does each move
- * without downtime.
+ * The keys under which records count the pods of this pod's workload: the current key first, then the key of earlier
+ * versions of karpenter-ts. A Deployment is counted by name, because its ReplicaSets change: each rollout creates one
+ * with a new UID. Empty: the pod has no owner.
  */
 export function moveKeysOf(pod: Pod): readonly string[] {
   const owner = controllerOf(pod);

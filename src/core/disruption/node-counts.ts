@@ -1,7 +1,7 @@
 /**
  * Counts the nodes of the cluster for budgets. The counts are cached for each list of nodes, because a list never
- * changes. For a list that differs little from a counted one, only the differences are counted. So the last check of a
- * command takes one step, even with a hundred thousand nodes.
+ * changes. If a list differs little from one that was counted, only the differences are counted. So the last check of a
+ * command is fast even with a hundred thousand nodes.
  */
 import { isReadyNode } from "../../apis/core/node.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -13,10 +13,9 @@ import { within } from "../../base/within.ts";
 import { nodesApart } from "../provisioning/what-if/picture-changes.ts";
 import type { NodeView } from "../state/node-view.ts";
 
+/** How many nodes budgets count, and how many of them are disrupted already. */
 export interface Count {
-  /**
-   * Number of nodes that budgets count: managed, initialized or rebooting, and the instance is not being terminated.
-   */
+  /** The number of nodes with a claim that are initialized or rebooting, and whose instance is not being terminated. */
   readonly nodes: number;
   /** How many of these nodes are not Ready, leaving or rebooting. */
   readonly disrupting: number;
@@ -28,10 +27,11 @@ interface FullCount extends Count {
   readonly away: number;
 }
 
+/** The counts of one list of nodes. */
 export interface NodeCounts {
   readonly all: FullCount;
   readonly byPool: ReadonlyMap<string, FullCount>;
-  /** v1alpha5 nodes with reschedulable pods. */
+  /** Nodes of v1alpha5 that have reschedulable pods. */
   readonly usedAlpha: ReadonlySet<NodeView>;
 }
 

@@ -1,9 +1,9 @@
 /**
- * Compares the outcome of repacks with their plans, pool by pool. kube-scheduler may place pods otherwise than planned,
- * and then nodes are launched in addition to the planned ones. Some minutes after the last repack, the real saving is
- * compared with the predicted one. A pool that saved too little is not repacked for some time, longer after each
- * failure in a row. Its next repack must save enough even if its real cost exceeds the planned cost by as much as the
- * last repack's. The controller writes the outcome on the pool.
+ * Measures what repacks and other replacements of several nodes really saved, pool by pool. kube-scheduler may place
+ * pods differently than planned, and then more nodes are launched. Some minutes after the last move, the real saving is
+ * compared with the planned one. If a pool saved too little, it is not repacked for some time, longer after each
+ * failure in a row. Its next repack must save enough even if its cost again exceeds the plan by the same share. A
+ * controller stores the outcome on the pool.
  */
 import { annotated, parseObject } from "../../apis/hub/annotations.ts";
 import { REPACK_OUTCOME_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
@@ -15,26 +15,30 @@ import { type MoveRecord, moveKeysOf } from "./moves.ts";
 import { replacementCommandId } from "./record.ts";
 
 const MINUTE_MS = 60_000;
-/** Time between the last move and the comparison. By then, evicted pods have a new place. */
+/** The comparison is made this long after the last move began. By then, evicted pods have a new place. */
 const JUDGED_AFTER_MS = 10 * MINUTE_MS;
-/** The latest time of the comparison, after the first move: moves count only for an hour. */
+/** The latest time of the comparison, counted from the first move. Moves are forgotten after an hour. */
 const JUDGED_AT_LATEST_MS = 50 * MINUTE_MS;
+/** The pool is not repacked for this long after a failure. Each further failure in a row doubles the time. */
 const FIRST_HOLD_OFF_MS = 60 * MINUTE_MS;
 const LONGEST_HOLD_OFF_MS = 24 * FIRST_HOLD_OFF_MS;
 /**
- * An outcome is valid this long after its hold-off. After that, the pool is treated as if it had never been repacked.
+ * An outcome counts until this long after its hold-off. After that, the pool is treated as if it had never been
+ * repacked.
  */
 const KNOWN_FOR_MS = 24 * FIRST_HOLD_OFF_MS;
-/** If less than this share of the predicted saving was realised, the repack counts as failed. */
-const TRUE_SHARE = 0.5;
+/** A repack has failed if it saved less than this share of the planned saving. */
+const LEAST_REALISED_SHARE = 0.5;
 
 /** The outcome of repacks of one pool. Stored as JSON. */
 export interface RepackOutcome {
   /** When outcome and plan were compared, as RFC 3339. */
   readonly at: string;
-  /** When the last included move began, as RFC 3339. */
+  /** When the last of the compared moves began, as RFC 3339. */
   readonly until: string;
+  /** The planned saving per hour. */
   readonly predictedMicroUsd: number;
+  /** The real saving per hour. */
   readonly realisedMicroUsd: number;
   /** The amount by which the real cost exceeds the planned cost, as a share of the planned cost. 0: not at all. */
   readonly overrun: number;
@@ -42,13 +46,14 @@ export interface RepackOutcome {
   readonly failures: number;
 }
 
+/** A node and its price. */
 export interface PricedNode {
   readonly node: NodeView;
   /** Price per hour. */
   readonly priceMicroUsd: number;
 }
 
-/** Moves of the pool that are not compared with their plan yet. */
+/** Those of the moves that count for this pool and are not compared with their plan yet. */
 export function movesToJudge(
   moves: readonly MoveRecord[],
   poolId: string,
@@ -59,15 +64,15 @@ export function movesToJudge(
   );
 }
 
-/** The facts from before the comparison. */
+/** The last outcome of the pool, and the time of the comparison. */
 export interface JudgedBefore {
   readonly last: RepackOutcome | undefined;
   readonly nowMs: number;
 }
 
 /**
- * The outcome of a pool's moves. Undefined: it is too early. `priced`: all nodes of the cluster. The real cost includes
- * the planned nodes, and nodes that were created later and run pods of the moved workloads, if they still exist.
+ * The outcome of a pool's moves. Undefined: there are none, or it is too early. `priced`: all nodes of the cluster with
+ * their prices. The real cost is the price of all nodes that the moves caused ({@link isCausedBy}).
  */
 export function outcomeOf(
   moves: readonly MoveRecord[],
@@ -95,7 +100,7 @@ export function outcomeOf(
   const before = sum(moves.map(({ priceMicroUsd }) => priceMicroUsd));
   const predicted = sum(moves.map(({ savesMicroUsd }) => savesMicroUsd));
   const planned = before - predicted;
-  const failed = before - cost < predicted * TRUE_SHARE;
+  const failed = before - cost < predicted * LEAST_REALISED_SHARE;
   return {
     at: toRfc3339(nowMs),
     until: youngest,
@@ -124,8 +129,9 @@ export function whileValid(
 }
 
 /**
- * Share of their price that a repack of these nodes must save. It is so large that `minSavingsPercent` are saved even
- * if the cost overruns as much as at the last repack of these pools. `overrun`: by pool id.
+ * The share of their price that a repack of these nodes must save. With it, `minSavingsPercent` are saved even if the
+ * real cost exceeds the plan as much as at the last repack. `overrun`: that excess by pool id, as in {@link
+ * RepackOutcome}.
  */
 export function minRepackShare(
   candidates: readonly Candidate[],
@@ -149,6 +155,7 @@ export function outcomeOn({ metadata }: KubeObject): RepackOutcome | undefined {
   return isOutcome(value) ? value : undefined;
 }
 
+/** The commands of the compared moves, and what they moved. */
 interface Caused {
   /** Ids of the commands that moved pods. */
   readonly commands: ReadonlySet<string>;
@@ -157,8 +164,8 @@ interface Caused {
 }
 
 /**
- * Whether the node is a replacement of these commands. Also true if it was launched later and runs pods of the moved
- * workloads.
+ * Whether the moves caused this node: it is a replacement of their commands, or it was launched later and runs pods of
+ * the moved workloads.
  */
 function isCausedBy({ claim, pods }: NodeView, { commands, workloads, sinceMs }: Caused): boolean {
   if (claim === undefined) return false;

@@ -1,5 +1,5 @@
 /**
- * The cost of a command before it saves anything: old and new nodes run side by side while the new ones start and the
+ * What a command costs before it saves anything: old and new nodes run side by side while the new ones start and the
  * old ones are drained. karpenter-ts only: upstream ignores this cost.
  */
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -9,12 +9,13 @@ import { priceMicroUsd } from "../planner/plan-price.ts";
 import type { Candidate } from "./candidates.ts";
 import { type Command, savingsMicroUsd } from "./command.ts";
 
-/** The assumed start time of a node, if the removed node does not show how long it took itself. */
+/** The assumed start time of a new node, if the removed node does not show how long its own start took. */
 const BOOT_MS = 3 * 60_000;
-/** A longer start time of the removed node is ignored: it probably waited for something else. */
+/** A start that took longer than this is ignored: the node probably waited for something else. */
 const MOST_BOOT_MS = 15 * 60_000;
 const DEFAULT_GRACE_MS = 30_000;
 
+/** How long a command costs more before its savings begin, and how long it takes to earn that back. */
 export interface Payback {
   /** How long old and new nodes run side by side. */
   readonly overlapMs: number;
@@ -23,8 +24,8 @@ export interface Payback {
 }
 
 /**
- * How long the result of the command must last to pay back its cost. Undefined: it has no replacement, so no two nodes
- * run side by side.
+ * How long the new nodes must exist until the command has paid back its cost. Undefined: the command has no
+ * replacement, so it costs nothing.
  */
 export function paybackOf(command: Command): Payback | undefined {
   const { candidates, replacements } = command;
@@ -38,7 +39,10 @@ export function paybackOf(command: Command): Payback | undefined {
   return { overlapMs, earnedMs };
 }
 
-/** How long the removed node took to start. The replacement is usually of the same pool. */
+/**
+ * How long the removed node took to start. Its replacement will need about as long, because it is usually of the same
+ * pool.
+ */
 function bootMs({ claim }: Candidate): number {
   const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
   const readyMs = fromRfc3339(condition(claim, "Initialized")?.lastTransitionTime);

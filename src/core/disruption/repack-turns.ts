@@ -1,21 +1,21 @@
 /**
- * Which group of pools (repack/groups.ts) repack and single-node consolidation serve next, and how long each group has
- * waited for quiet nodes. So each group is served some time, and none waits without end. Kept in memory only: after a
- * restart, every group starts again.
+ * Remembers when each group of pools (repack/groups.ts) got its last command, and since when its command is deferred
+ * because more nodes will soon be quiet. A node is quiet if no pod was added or removed lately. So groups are served in
+ * turn, and no group waits without end. Kept in memory only: after a restart, every group starts again.
  */
 import type { MoveRecord } from "./moves.ts";
 
-/** How long a group may wait for quiet nodes, from the first time that it could be repacked. */
+/** How long the command of a group may be deferred because more nodes of the group will soon be quiet. */
 const LONGEST_WAIT_MS = 30_000;
 /**
- * The least time between the starts of two waits of a group. The command after a wait may never begin, for example
- * because pods are added and removed all the time.
+ * The least time between the starts of two waits of a group. It limits how often a group waits if pods are added and
+ * removed all the time.
  */
 const NEXT_WAIT_MS = 5 * 60_000;
-/** Entries are dropped after this time. So deleted pools leave no entries behind. */
+/** Entries are dropped after this time, so that deleted pools leave none behind. */
 const KEPT_MS = 60 * 60_000;
 
-/** Groups of pools (by id) to which the result of a method gives a command or a wait. */
+/** The groups of pools (by id) for which a method proposed a command, now or later. */
 export interface PoolTurns {
   /** Groups that got a command. */
   readonly served: readonly ReadonlySet<string>[];
@@ -23,23 +23,25 @@ export interface PoolTurns {
   readonly awaited: readonly ReadonlySet<string>[];
 }
 
+/** A group of pools, and when its wait began or when it last got a command. */
 interface Turn {
   readonly poolIds: ReadonlySet<string>;
   readonly atMs: number;
 }
 
+/** The waits and the last commands of all groups. */
 export class RepackTurns {
   readonly #waits = new Map<string, Turn>();
   readonly #served = new Map<string, Turn>();
 
-  /** How much longer these pools may wait for quiet nodes. */
+  /** How many milliseconds the next command of these pools may still be deferred. 0: it must begin now. */
   waitLeftMs(poolIds: ReadonlySet<string>, nowMs: number): number {
     const sinceMs = this.#waits.get(keyOf(poolIds))?.atMs;
     if (sinceMs === undefined || nowMs - sinceMs >= NEXT_WAIT_MS) return LONGEST_WAIT_MS;
     return Math.max(0, sinceMs + LONGEST_WAIT_MS - nowMs);
   }
 
-  /** When these pools last got a command. 0: never. */
+  /** When this group last got a command, in epoch milliseconds. 0: never. */
   lastMs(poolIds: ReadonlySet<string>): number {
     return this.#served.get(keyOf(poolIds))?.atMs ?? 0;
   }
@@ -58,7 +60,7 @@ export class RepackTurns {
       this.#waits.set(key, { poolIds, atMs: nowMs });
   }
 
-  /** Called when a command of these pools has begun: their next command may wait again. */
+  /** Records that a command of these pools has begun. So the next command of their groups may be deferred again. */
   begin({ pools = [] }: Pick<MoveRecord, "pools">): void {
     for (const [key, { poolIds }] of this.#waits)
       if (pools.some((id) => poolIds.has(id))) this.#waits.delete(key);

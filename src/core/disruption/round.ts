@@ -1,6 +1,6 @@
 /**
- * The facts and limits that one disruption method gets in one run of the loop. A method has no other input than a
- * `Round`. make-round.ts makes it; the design is docs/designs/004-the-centre.md, part 4.
+ * The facts and limits that one disruption method gets in one run of the loop. A method has no other input.
+ * make-round.ts makes a `Round`; the design is docs/designs/004-the-centre.md, part 4.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
@@ -19,6 +19,7 @@ import type { RepackTurns } from "./repack-turns.ts";
 import type { Simulator } from "./simulate.ts";
 import type { TerminateFirst } from "./terminate-first.ts";
 
+/** The input of one disruption method. */
 export interface Round {
   readonly nowMs: number;
   readonly facts: RoundFacts;
@@ -35,13 +36,16 @@ export interface RoundFacts {
   readonly nodes: readonly NodeView[];
   /** Simulates the cluster without some of its nodes. */
   readonly simulator: Simulator;
-  /** The pods of these nodes that are evicted only after a new pod of their workload runs. The drain waits for that. */
+  /**
+   * The protected pods of these nodes: they are evicted only after a new pod of their workload runs
+   * (competing-pods.ts).
+   */
   readonly protectedPods: (candidates: readonly Candidate[]) => ReadonlySet<Pod>;
   /** Price and reschedule cost of each pool with the policy Balanced, by pool id. Computed on the first call. */
   readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
   /**
-   * Plans new nodes for a static pool; fewer than `count` if limits or quotas leave less room. Undefined: the feature
-   * gate StaticCapacity is off or the pool is not ready, so no controller keeps the pool at its size.
+   * Plans new nodes for a static pool. If limits or quotas leave less room, it plans fewer than `count`. Undefined: the
+   * feature gate StaticCapacity is off or the pool is not ready. Then no controller keeps the pool at its size.
    */
   readonly planStatic: (wanted: StaticPlan) => StaticNodes | undefined;
   /** The instance types of the pool with this id. Empty if they are not known. */
@@ -58,13 +62,14 @@ export interface StaticPlan {
   readonly instead: readonly string[];
 }
 
-/** Limits on how much may be disrupted at the same time. counters.ts counts what a method uses of them. */
+/** Limits on how much may be disrupted at the same time. counters.ts counts how much of them a method has used. */
 export interface RoundBudgets {
   /** How many nodes the budgets for the method's reason allow, by pool id. */
   readonly allowances: ReadonlyMap<string, PoolAllowance>;
   readonly pdbs: readonly PodDisruptionBudget[];
 }
 
+/** Settings of the operator. */
 export interface RoundSettings {
   /** The capacity that may replace nodes which are all spot. */
   readonly forSpot: ForSpot;
@@ -74,31 +79,38 @@ export interface RoundSettings {
   readonly splits: boolean;
   /** The rules of node repair. Undefined: node repair is off. */
   readonly repair?: RepairRules | undefined;
-  /** The methods whose nodes may be removed before they are replaced. */
+  /** Which methods may remove a node before its replacement is launched. */
   readonly terminateFirst: TerminateFirst;
 }
 
+/** The settings of repack (methods/repack.ts). */
 export interface Repack {
   readonly planner: PlannerOptions;
-  /** The least saving, in percent of the price of the removed nodes. */
+  /** A repack must save at least this share, in percent of the price of the removed nodes. */
   readonly minSavingsPercent: number;
 }
 
-/** The hold-offs that follow from earlier commands. */
+/** Times during which something is not disrupted, because of earlier commands. */
 export interface RoundHoldOffs {
   /** Why this command must not begin now. Undefined: it may begin. */
   readonly of: (command: Command) => HoldOff | undefined;
-  /** Whether the node or its pool is held off from repack: after a move, or after a repack that saved too little. */
+  /**
+   * Whether repack must leave out the node: it is itself a new replacement, or the last repack of its pool saved too
+   * little.
+   */
   readonly fromRepack: (candidate: Candidate) => boolean;
-  /** Whether a consolidation moved pods to nodes of these pools (by id) less than `consolidateAfter` ago. */
+  /**
+   * Whether nodes of these pools (by id) have received pods from a consolidation and will become consolidatable soon
+   * (settling.ts).
+   */
   readonly isSettling: (poolIds: ReadonlySet<string>) => Steps<boolean>;
-  /** Which group of pools is served next, and how long a group may still wait for quiet nodes. */
+  /** When each group of pools was last served, and how long its command may still be deferred. */
   readonly turns: Pick<RepackTurns, "waitLeftMs" | "lastMs">;
   /**
-   * Share of their price that a repack of these nodes must save. It is larger if the last repack saved less than
-   * planned.
+   * The share of their price that a repack of these nodes must save. It is larger if the last repack of their pools
+   * saved less than planned.
    */
   readonly minRepackShare: (candidates: readonly Candidate[]) => number;
-  /** Pools (by id) whose replacement failed, and until when no other replacement is launched. */
+  /** Pools (by id) whose last replacement failed, and until when no other is launched. */
   readonly backingOff: ReadonlyMap<string, number>;
 }

@@ -1,6 +1,7 @@
 /**
  * Runs the disruption methods in order, until one has commands. The live loop and the simulated one (`karpenter
- * explain`, `karpenter simulate`) share this function, each with its own {@link RoundHooks}. So their results agree.
+ * explain`, `karpenter simulate`) both use this function, so their results agree. What they do differently is in {@link
+ * RoundHooks}.
  */
 import type { Steps } from "../../base/steps.ts";
 import { mayRun, type Ruling, type RunConditions, rule } from "./arbiter.ts";
@@ -10,9 +11,10 @@ import { METHODS } from "./methods/all.ts";
 import type { Method, Proposal, ValidationFailure } from "./methods/method.ts";
 import type { Round } from "./round.ts";
 
+/** The commands of one round, and the method that proposed them. */
 export interface FoundCommands {
   readonly method: Method;
-  /** The commands that the method found: at least one. */
+  /** At least one. */
   readonly commands: readonly Command[];
 }
 
@@ -27,7 +29,7 @@ export interface MethodAnswer {
 export interface RoundHooks {
   /** Gathers the facts for this method. */
   makeRound(method: Method): Steps<Round>;
-  /** Whether the method has already run on the same facts in an earlier round. If so, it is skipped. */
+  /** Whether the method has already run on the same facts. If so, it is skipped. */
   isAnswered(method: Method, round: Round): Steps<boolean>;
   /** Records the result of the method, even if it has no command. */
   takeAnswer(answer: MethodAnswer): Steps<void>;
@@ -57,7 +59,10 @@ export interface ProposedCommand {
   readonly command: Command;
 }
 
-/** The round for a check of one command: the same facts and budgets, but only the command's nodes are candidates. */
+/**
+ * The round in which one command is checked: only the command's nodes are candidates, all other facts and the budgets
+ * are complete.
+ */
 export function* roundForCommand(
   picture: Picture,
   { method, command }: ProposedCommand,

@@ -1,7 +1,7 @@
 /**
- * Whether nodes are settling after a consolidation: they took pods, and may not be consolidated until the
- * `consolidateAfter` of their pool is over. A repack now would leave them out and soon be followed by another repack
- * with them.
+ * Whether nodes are settling after a consolidation: they received pods, and may not be consolidated until the
+ * `consolidateAfter` of their pool is over. Repack waits for them. A repack without them would soon be followed by
+ * another one with them.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -12,12 +12,13 @@ import type { Ledger } from "./ledger.ts";
 import { type MoveRecord, movedWith } from "./moves.ts";
 import type { Simulator } from "./simulate.ts";
 
-/** The time that the move of the pods itself takes. */
+/** The time that the pods themselves need to move. */
 const MOVE_MS = 60_000;
 /** Repack does not wait for settling nodes if `consolidateAfter` and {@link MOVE_MS} together are longer than this. */
 const LONGEST_MS = 5 * 60_000;
 
-interface Moved {
+/** The facts that decide whether nodes are settling. */
+interface SettlingFacts {
   readonly nowMs: number;
   readonly nodes: readonly NodeView[];
   readonly pools: readonly { readonly pool: Pool }[];
@@ -26,11 +27,11 @@ interface Moved {
 }
 
 /**
- * Whether some nodes of these pools (by id) are settling. A node that was launched as a replacement does not count
- * while its own hold-off lasts.
+ * Whether some nodes of these pools (by id) are settling. A replacement does not count while it is held off itself,
+ * because repack leaves it out anyway.
  */
 export function* isSettling(
-  { pools, nodes, ledger, simulator, nowMs }: Moved,
+  { pools, nodes, ledger, simulator, nowMs }: SettlingFacts,
   poolIds: ReadonlySet<string>,
 ): Steps<boolean> {
   const moves = ledger.recent(nowMs).filter(({ reason }) => reason === "Underutilized");

@@ -1,7 +1,7 @@
 /**
- * Simulates the cluster without some nodes: their pods are planned by the engine of provisioning, on the same facts but
- * without those nodes. Pending pods keep the room that they would get anyway. A pending pod without a place does not
- * stop a simulation.
+ * Simulates the cluster without some nodes: plans their pods as provisioning would, on the remaining nodes and on new
+ * ones. Pending pods are planned, too, and keep the room that they would get anyway. If a pending pod has no place, the
+ * simulation still succeeds.
  * upstream: pkg/controllers/disruption/helpers.go (SimulateScheduling)
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -26,6 +26,7 @@ import {
 import { isThere, type NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 
+/** The pods that an existing node takes. */
 export interface Placement {
   readonly nodeName: string;
   /** The zone of the node, if it is known. */
@@ -33,12 +34,13 @@ export interface Placement {
   readonly pods: readonly Pod[];
 }
 
+/** The result of a simulation. */
 export interface Simulation {
   /** The new nodes that are needed for pods of the candidates, or for other pods whose room they take. */
   readonly replacements: readonly PlannedClaim[];
   /** Names of existing nodes that take pods of the candidates. */
   readonly targets: readonly string[];
-  /** The pods that each target takes. */
+  /** The pods that each target takes, in the order of `targets`. */
   readonly placements: readonly Placement[];
   /** Names of targets that are not quiet: a pod was added or removed within the `consolidateAfter` of their pool. */
   readonly unquiet: readonly string[];
@@ -46,39 +48,47 @@ export interface Simulation {
   readonly unplaced: readonly string[];
   /** The CapacityBuffers (`ns/name`) that would have less room. */
   readonly lostRoom: readonly string[];
-  /** Whether no plan was made because none can be as cheap as `terms.packed.mostMicroUsd`. */
+  /** Whether the simulation stopped without a plan, because no plan can be as cheap as `terms.packed.mostMicroUsd`. */
   readonly gaveUp: boolean;
 }
 
 /** The terms of one simulation. Without any, pods are planned as in provisioning. */
 export interface SimulationTerms extends Pick<Terms, "belowMicroUsd" | "closed"> {
   /**
-   * How pods are first packed onto the cheapest set of new nodes. Absent: pods are placed one by one, as upstream does.
+   * Set: the pods are first packed onto the cheapest set of new nodes. Absent: pods are placed one by one, as upstream
+   * does.
    */
   readonly packed?: Packed | undefined;
 }
 
+/** The settings for packing pods onto the cheapest set of new nodes. */
 export interface Packed {
   readonly planner: PlannerOptions;
   /**
-   * The simulation stops if every plan is proven to cost more than this per hour, including the fixed cost of nodes.
+   * The most that the new nodes may cost per hour, including the fixed cost of each node. The simulation stops if it
+   * proves that every plan costs more.
    */
   readonly mostMicroUsd: number;
 }
 
+/** Simulates one cluster, again and again without different nodes. */
 export interface Simulator {
   /** The input of the simulated cluster. */
   readonly input: SchedulingInput;
-  /** Prepares the cluster in steps. If this is not called, the first simulation prepares it in one step. */
+  /**
+   * Prepares the simulated cluster in steps. Without this call, the first simulation prepares it in a single step,
+   * which may take long.
+   */
   ready(): Steps<void>;
+  /** Simulates the cluster without these nodes. */
   without(candidates: readonly Candidate[], terms?: SimulationTerms): Simulation;
   /** Like `without`, in steps. Only one simulation may run at a time; starting a second one fails an assertion. */
   withoutInSteps(candidates: readonly Candidate[], terms: SimulationTerms): Steps<Simulation>;
-  /** A lower bound on the price of new nodes for all pods of the candidates. */
+  /** A lower bound on the price per hour of new nodes for all pods of the candidates. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
   /**
    * Those of the candidates, in order, that can be removed together because their pods fit on the remaining nodes.
-   * `mayGo` is called before each one is removed. Only one simulation may run at a time; starting a second one fails an
+   * `mayGo` is asked before each removal. Only one simulation may run at a time; starting a second one fails an
    * assertion.
    */
   removableTogether(
@@ -88,15 +98,18 @@ export interface Simulator {
   ): Steps<readonly Candidate[]>;
   /** A simulator of the same cluster in which moved pods may use the room of CapacityBuffers. */
   withoutRoom(): Simulator;
-  /** Names of nodes that should take no moved pods: not ready, or not quiet. Each call returns the same set. */
+  /**
+   * Names of nodes that should take no moved pods: they are not initialized, or pods were added or removed within the
+   * `consolidateAfter` of their pool. Each call returns the same set.
+   */
   unquietNodes(): ReadonlySet<string>;
   /** Pending pods that have no place because of limits of NodePools. */
   podsOverLimits(): readonly PodsOverLimits[];
-  /** Lists of pools (by id) that the same pods could use. A pool may be in several lists or in none. */
+  /** Each list has the pools (by id) that some of the pods could all use. A pool may be in several lists or in none. */
   openTo(): readonly (readonly string[])[];
   /**
-   * Hands the prepared cluster over to the simulator of a later round. If this simulator is used again, it must prepare
-   * the cluster again.
+   * Returns the prepared cluster for the simulator of a later round. Undefined: it is not prepared. After this call,
+   * this simulator must prepare the cluster again.
    */
   handOver(): PreparedSimulation | undefined;
 }
@@ -108,7 +121,7 @@ function packedByPrice({ planner, mostMicroUsd }: Packed): WorthTrying {
   return (pass, queued) => packBelow(pass, queued, { options: planner, mostMicroUsd });
 }
 
-/** A cluster that is prepared for simulations. */
+/** A cluster that is prepared for simulations, and the input that it was made from. */
 export interface PreparedSimulation {
   readonly whatIf: WhatIf;
   readonly input: SchedulingInput;
@@ -198,7 +211,7 @@ function* unquietOf(
 
 function leavingOf(candidates: readonly Candidate[]) {
   const [first, ...others] = candidates;
-  // Passes the candidate's own list object, because results are cached by list.
+  // The candidate's own list of pods is used, not a copy, because results are cached by list.
   if (first !== undefined && others.length === 0)
     return { names: [first.node.name], moving: first.reschedulablePods };
   return {
@@ -244,10 +257,7 @@ function isUnquiet({ claim, poolId = "" }: NodeView, poolsWithWait: ReadonlySet<
   return claim !== undefined && poolsWithWait.has(poolId) && !isTrue(claim, "Consolidatable");
 }
 
-/**
- * The message for a target that is not ready. Such a target does not count: it may never become ready, so no node is
- * removed for it.
- */
+/** The message for a target that is not initialized. It may never become ready, so no node is removed for it. */
 function notThereYet({ claim, node }: NodeView): string {
   const noun = claim === undefined ? "" : vocabulary(claimGeneration(claim)).claimNoun;
   const names = `${noun}/${claim?.metadata.name ?? ""}, node/${node?.metadata.name ?? ""}`;

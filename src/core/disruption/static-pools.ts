@@ -16,9 +16,9 @@ import { recordOf } from "./record.ts";
 
 /** The nodes of a static pool. */
 export interface StaticCount {
-  /** Nodes that are not leaving. */
+  /** Nodes that are neither replaced by a command nor being deleted. */
   readonly active: readonly NodeView[];
-  /** Number of nodes that a command replaces. Provisioning counts them, because their replacements do not count yet. */
+  /** Number of nodes that a command replaces. They count as existing, because their replacements do not count yet. */
   readonly leavingByCommand: number;
   /** Number of nodes that are being deleted. They still count against `limits.nodes`. */
   readonly deleting: number;
@@ -40,7 +40,7 @@ export function countStatic(pool: Pool, nodes: readonly NodeView[]): StaticCount
   return { active, leavingByCommand, deleting };
 }
 
-/** How many nodes to create, and whether `limits.nodes` allows fewer nodes than are missing. */
+/** How many nodes to create. `limited`: `limits.nodes` allows fewer nodes than are missing. */
 export function missing(
   pool: Pool,
   { active, leavingByCommand, deleting }: StaticCount,
@@ -57,9 +57,10 @@ export function roomFor({ limits }: Pool, nodes: number): number {
 }
 
 /**
- * The surplus nodes, which should be removed. The order is: nodes without an instance, empty nodes, nodes whose pods
- * may all be evicted, other nodes. Within each kind: the lowest eviction cost times remaining lifetime, then the zone
- * with the most nodes, then the last name.
+ * The surplus nodes, which should be removed. They are chosen in this order: nodes without an instance, empty nodes,
+ * nodes whose pods may all be evicted, other nodes. Among nodes of one kind, the one with the lowest eviction cost
+ * times remaining lifetime comes first. After that, nodes in the zone with the most nodes come first, then those with
+ * the last name.
  */
 export function surplus(pool: Pool, { active }: StaticCount, nowMs: number): readonly NodeView[] {
   const count = active.length - (pool.replicas ?? active.length);
@@ -83,8 +84,8 @@ export function surplus(pool: Pool, { active }: StaticCount, nowMs: number): rea
 }
 
 /**
- * At most `most` of the nodes, from the zones with the most nodes, the last names first. `nodes`: sorted by name.
- * `zones`: how many nodes remain in each zone.
+ * At most `most` of the nodes. Each is from the zone that has the most nodes then; of equal zones, the last name.
+ * `nodes`: sorted by name. `zones`: the number of nodes in each zone, which is reduced.
  */
 function fromFullestZone(
   nodes: readonly NodeView[],
@@ -118,7 +119,7 @@ function tier(node: NodeView, nowMs: number): number {
   return node.pods.some(isReschedulable) ? 2 : 1;
 }
 
-/** The eviction cost of the node's pods, times the share of its lifetime that is left. */
+/** The eviction cost of the node's pods, times the share of the node's lifetime that is left. */
 function cost({ pods, claim }: NodeView, nowMs: number): number {
   const moving = pods.reduce((sum, pod) => sum + evictionCost(pod), 0);
   const lifetime = parseNillableDuration(claim?.spec.expireAfter ?? "Never") ?? "Never";

@@ -1,6 +1,6 @@
 /**
- * Nodes that are removed before they are replaced, because the new node needs the place of the old one. Either
- * `limits.nodes` of a static pool leaves no room, or all slots of the capacity reservations are used.
+ * Nodes that are removed before they are replaced, because there is no room for both. Either `limits.nodes` of a static
+ * pool allows no further node, or all units of the capacity reservations are in use.
  * upstream: pkg/controllers/disruption/helpers.go, staticdrift.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -20,7 +20,7 @@ import { createSimulator, type Simulator } from "./simulate.ts";
 export type TerminateFirstReason = "static-at-limit" | "no-reserved-capacity";
 
 /**
- * Which methods may terminate nodes before their replacements exist. Set by the feature gates TerminateFirstDrift and
+ * Which methods may remove a node before its replacement is launched, by the feature gates TerminateFirstDrift and
  * TerminateFirstRepair.
  */
 export interface TerminateFirst {
@@ -34,61 +34,58 @@ export const RESERVATIONS_FULL =
   "static NodePool's capacity reservations are full and cannot stage a replacement";
 
 /**
- * Whether all pods of a node in a reservation have a place if the node's own slot counts as free. If so, its
- * replacement can take this slot once the node is gone.
+ * Whether all pods of a node in a reservation have a place if the unit that the node uses counts as free. If so, its
+ * replacement can use this unit once the node is gone.
  */
-export function fitsIntoOwnSlot(candidate: Candidate, simulator: Simulator): boolean {
+export function fitsIntoOwnUnit(candidate: Candidate, simulator: Simulator): boolean {
   const id = reservationIdOf(candidate.node.labels);
   if (id === undefined) return false;
   const { input } = simulator;
   const pools = input.pools.map((one) => ({
     ...one,
-    instanceTypes: withSlotOf(id, one.instanceTypes),
+    instanceTypes: withUnitOf(id, one.instanceTypes),
   }));
-  // With `strict`, a pod that can use the slot gets no other new node.
+  // With `strict`, a pod that can use the unit gets no other new node.
   const options = { ...input.options, reservedCapacity: "strict" as const };
   const credited = createSimulator({ ...input, pools, options });
   return credited.without([candidate]).unplaced.length === 0;
 }
 
-/** The same instance types, but the reservation has one more free slot. */
-function withSlotOf(id: string, instanceTypes: readonly InstanceType[]): readonly InstanceType[] {
+/** The same instance types, but the reservation has one more free unit. */
+function withUnitOf(id: string, instanceTypes: readonly InstanceType[]): readonly InstanceType[] {
   const isOf = (offering: Offering) => reservationOf(offering)?.id === id;
   return instanceTypes.map((type) =>
     type.offerings.some(isOf)
       ? {
           ...type,
-          offerings: type.offerings.map((one) => (isOf(one) ? withOneSlot(one) : one)),
+          offerings: type.offerings.map((one) => (isOf(one) ? withOneUnit(one) : one)),
         }
       : type,
   );
 }
 
 /**
- * The offering with one more free slot, as after the removal of the node. If the offering has no free slot, this is
- * assumed to be the only reason why it is unavailable.
+ * The offering with one more free unit, as after the removal of the node. An offering without a free unit is assumed to
+ * be unavailable only because of that.
  */
-function withOneSlot(offering: Offering): Offering {
-  const slots = offering.reservationCapacity ?? 0;
+function withOneUnit(offering: Offering): Offering {
+  const units = offering.reservationCapacity ?? 0;
   return {
     ...offering,
-    available: offering.available || slots === 0,
-    reservationCapacity: slots + 1,
+    available: offering.available || units === 0,
+    reservationCapacity: units + 1,
   };
 }
 
-/** Whether a static pool depends on reservations. */
+/** The reservations of a pool, and whether it depends on them. */
 export interface ReservedOnly {
-  /** Whether the pool may launch only reserved capacity, and no slot is free. */
+  /** Whether the pool may launch only reserved capacity, and no unit is free. */
   readonly isFull: boolean;
   /** Ids of the reservations that the pool may use. */
   readonly ids: ReadonlySet<string>;
 }
 
-/**
- * The reservations that the pool may use, and whether it depends on them and all are full. Upstream also calls them
- * full if the pool has no offering at all.
- */
+/** Finds the reservations that the pool may use. A pool without any offering is not full; upstream calls it full. */
 export function reservedOnly(pool: Pool, instanceTypes: readonly InstanceType[]): ReservedOnly {
   const wanted = Requirements.fromSpecs(pool.requirements);
   const offerings = instanceTypes
@@ -105,8 +102,8 @@ export function reservedOnly(pool: Pool, instanceTypes: readonly InstanceType[])
   return { isFull, ids: new Set(offerings.flatMap((one) => reservationOf(one)?.id ?? [])) };
 }
 
-/** Whether the node has a slot of these reservations, so that its replacement may take it. */
-export function holdsSlot({ node }: Candidate, { ids }: ReservedOnly): boolean {
+/** Whether the node uses a unit of these reservations, so that its replacement may use it. */
+export function usesUnit({ node }: Candidate, { ids }: ReservedOnly): boolean {
   const id = reservationIdOf(node.labels);
   return id !== undefined && ids.has(id);
 }

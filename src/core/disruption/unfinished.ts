@@ -1,8 +1,8 @@
 /**
- * Finds commands that no process works on any more, by their marks on nodes and claims. A command with replacements is
- * resumed if all of them were created and all its nodes are tainted or being deleted. A command of any other kind, or a
- * command that is too old, is rolled back. It may be proposed again on fresh facts. If a node of the command was
- * untainted, pods that the plan does not know may run there by now.
+ * Finds commands that no process works on any more, for example after a restart, by their marks on nodes and claims
+ * (record.ts). A command with replacements is resumed if all of them were created and all its nodes are tainted or
+ * being deleted. Every other command, and one that is too old, is rolled back: its nodes are untainted and kept. The
+ * loop may propose it again on fresh facts.
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -24,6 +24,7 @@ import {
 /** A command that is older than this is rolled back. No command waits this long for its replacements. */
 const TOO_OLD_MS = 60 * 60_000;
 
+/** What must be done about unfinished commands. */
 export interface Unfinished {
   readonly resume: readonly {
     readonly record: CommandRecord;
@@ -36,15 +37,15 @@ export interface Unfinished {
 /** A command that is rolled back, or one node whose marks name no command. */
 export interface RolledBack {
   /**
-   * The nodes to untaint. This is done after all of `discard` are deleted, because commands are found by the marks on
-   * their nodes.
+   * The nodes to untaint. This must be done after all of `discard` are deleted. Commands are found by the marks on
+   * their nodes, so an interrupted rollback is found again.
    */
   readonly nodes: readonly NodeView[];
-  /** Replacements to delete, which have no Node yet. */
+  /** Replacements to delete: those that have no Node yet. */
   readonly discard: readonly NodeClaim[];
   /**
-   * The whole command, if none of its nodes is deleted. Absent: a node of the command is deleted or being deleted, or
-   * the command has no replacement.
+   * The command, if all its nodes are kept. Absent: a node of the command is deleted or being deleted, or the command
+   * has no replacement.
    */
   readonly undone?: Undone;
 }
@@ -57,7 +58,7 @@ export interface Undone {
 }
 
 /**
- * The commands that must be resumed or rolled back. `queued`: names of the nodes whose commands this process is working
+ * Finds the commands that must be resumed or rolled back. `queued`: names of nodes of commands that this process works
  * on. All lists are sorted by node name.
  */
 export function* findUnfinished(
@@ -106,7 +107,7 @@ export function* findUnfinished(
   return { resume, rolledBack: takenBack };
 }
 
-/** The nodes and replacements that a command has left behind. */
+/** The nodes and replacements of a command that must be rolled back. */
 interface Leftovers {
   readonly nodes: readonly NodeView[];
   readonly replacements: readonly NodeClaim[];
@@ -125,7 +126,7 @@ export function rollBackOf(
   return { nodes, discard, undone: { command, kept } };
 }
 
-/** The claim without marks of the command, for a replacement that is kept although its command is rolled back. */
+/** The claim without marks of this command. It is a replacement that is kept although its command was rolled back. */
 export function withoutCommand(claim: NodeClaim, command: string): NodeClaim {
   return replacementCommandId(claim) === command
     ? withoutReplacementMark(withoutMove(claim, command))
@@ -148,8 +149,8 @@ function isTainted({ claim, node }: NodeView): boolean {
 }
 
 /**
- * Whether the node has marks of a command. In v1alpha5 nodes are tainted by cordoning them, which alone is no mark: a
- * person may have done it.
+ * Whether the node has marks of a command. A v1alpha5 node is tainted by cordoning it. That alone is no mark, because a
+ * person may have cordoned the node.
  */
 function isMarked({ claim, node, deleting }: NodeView): boolean {
   if (claim === undefined || node === undefined || deleting || isRebooting(claim)) return false;

@@ -1,7 +1,8 @@
 /**
- * Orders the targets of a command so that pods with a zone spread keep the spread at every moment. If the planned zone
- * of an evicted pod has more pods than other zones, kube-scheduler places the new pod in another zone. There it takes
- * the room of another pod, and in the end an unplanned node is launched.
+ * Orders the targets of a command, the nodes that take its pods, so that pods with a zone spread keep the spread at
+ * every moment. Suppose that the planned zone of an evicted pod has more of its pods than other zones. Then
+ * kube-scheduler binds the new pod in another zone, where it takes the room of another pod. In the end an unplanned
+ * node is launched.
  */
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -13,7 +14,7 @@ import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { podsByOwner } from "./moves.ts";
 
-/** The most passes over the targets. Targets that are left after the last pass keep their order. */
+/** The most passes over the targets. Targets that remain after the last pass keep their order. */
 const MOST_PASSES = 50;
 /** A target and the pods planned for it. */
 export interface PlannedTarget {
@@ -24,7 +25,7 @@ export interface PlannedTarget {
 
 /**
  * The targets in an order that keeps zone spreads. Each pass takes the targets whose pods may all move now. If there is
- * none, it takes those pods of one target that may move. Pods that may never move are last, and kube-scheduler chooses
+ * none, it takes those pods of one target that may move. Pods that may never move come last; kube-scheduler chooses
  * their nodes. `zoneOf`: the current zone of a pod.
  */
 export function* orderByZone(
@@ -120,7 +121,7 @@ class ZoneCounts {
     });
   }
 
-  /** Those pods of the target that may move there now, if they are evicted together. */
+  /** The pods of the target that may move there together now, without breaking their zone spread. */
   legal({ zone, pods }: PlannedTarget): readonly Pod[] {
     const spread = pods.filter(isSpread);
     if (zone === undefined || spread.length === 0) return pods;
@@ -135,7 +136,7 @@ class ZoneCounts {
     return late.size === 0 ? pods : pods.filter((pod) => !late.has(pod));
   }
 
-  /** Counts these pods in another zone from now on. */
+  /** Records that these pods are in another zone from now on. */
   move(pods: readonly Pod[], to: string | undefined): void {
     for (const pod of pods) {
       const own = this.#byOwner.get(ownerKey(pod));

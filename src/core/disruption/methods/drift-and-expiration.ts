@@ -12,7 +12,7 @@ import { type Command, removal } from "../command.ts";
 import { type NoCommand, replacementBackOff } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
-import { fitsIntoOwnSlot } from "../terminate-first.ts";
+import { fitsIntoOwnUnit } from "../terminate-first.ts";
 import { inCommands, type Method, type Proposal, type Remark, unchanged } from "./method.ts";
 
 /** Replaces nodes that no longer match their NodePool or node class. Nodes of static pools: static-drift.ts. */
@@ -75,7 +75,8 @@ function replacing(name: string, reason: "Drifted" | "Expired"): Method {
 }
 
 /**
- * The command with the new nodes that its pods need, or the reason why it must not begin now. Budgets are not checked.
+ * The command with the new nodes that its pods need. Or why it must not begin now, by hold-offs and back-offs. Budgets
+ * are not checked.
  */
 export function withReplacements(deletion: Command, round: Round): Command | NoCommand {
   const { holdOffs, settings } = round;
@@ -90,9 +91,9 @@ export function withReplacements(deletion: Command, round: Round): Command | NoC
 }
 
 /**
- * The command with the new nodes that its pods need. Or the message that some pods have no place. Pods that have no
- * other place use the room of CapacityBuffers. `mayGoFirst`: a single node may be removed before its replacement is
- * launched, so that the replacement gets its slot of a reservation.
+ * The command with the new nodes that its pods need, or the message that some pods have no place. If there is no place
+ * otherwise, pods may use the room of CapacityBuffers. `mayGoFirst`: whether a single node may be removed before its
+ * replacement is launched, so that the replacement gets its unit of a capacity reservation.
  */
 export function withNewNodes(
   deletion: Command,
@@ -106,7 +107,7 @@ export function withNewNodes(
   const { replacements, targets, placements, unplaced } = simulation;
   if (unplaced.length === 0) return { ...deletion, replacements, targets, placements };
   const [only, ...others] = candidates;
-  if (mayGoFirst && only !== undefined && others.length === 0 && fitsIntoOwnSlot(only, simulator))
+  if (mayGoFirst && only !== undefined && others.length === 0 && fitsIntoOwnUnit(only, simulator))
     return { ...deletion, terminateFirst: "no-reserved-capacity" };
   return { kind: "noPlace", message: `not all pods would schedule, ${unplaced.join("; ")}` };
 }

@@ -1,9 +1,9 @@
 /**
  * Removes nodes that run nothing but daemon pods, as many as budgets allow. The API versions differ:
  * - v1 waits for `consolidateAfter` (the condition Consolidatable), and validates after 15 s.
- * - `ttlSecondsAfterEmpty` of v1alpha5 and WhenEmpty of v1beta1 count from the condition Empty, and do not validate.
- * - With consolidation enabled, both older versions remove empty nodes without that wait, and validate.
- *
+ * - v1alpha5 with `ttlSecondsAfterEmpty` and v1beta1 with WhenEmpty wait from the time of the condition Empty, and do
+ *   not validate.
+ * - v1alpha5 and v1beta1 with consolidation remove empty nodes without that wait, and validate after 15 s.
  * upstream: pkg/controllers/disruption/emptiness.go, and v0.31 emptynodeconsolidation
  */
 import { condition } from "../../../apis/karpenter/conditions.ts";
@@ -43,13 +43,15 @@ export const emptiness: Method = {
   validate,
 };
 
-/** How empty nodes are removed: the name of the method in messages, and the wait before validation. */
+/**
+ * The name of the method in messages, and the wait before validation. Both depend on the API version and the policy.
+ */
 interface RemovalKind {
   readonly via: "emptiness" | "consolidation";
   readonly validateAfterMs: number;
 }
 
-/** How the node is removed if it is empty. Undefined: it is not removed now. */
+/** How the node is removed, if it has no pods and may be removed now. Undefined: it may not. */
 function removalNow(candidate: Candidate, nowMs: number): RemovalKind | undefined {
   const { pool, claim, generation, reschedulablePods } = candidate;
   const { policy, consolidateAfter } = pool.disruption;
@@ -81,8 +83,8 @@ export function emptyCommand(candidate: Candidate): Command {
 }
 
 /**
- * Commands for these nodes. Nodes of different API versions or ways need separate commands, because the wording and the
- * wait belong to a command.
+ * Commands for these nodes. Nodes of different API versions or policies need separate commands, because the messages
+ * and the wait belong to a command.
  */
 function commandsFor(candidates: readonly Candidate[], round: Round): readonly Command[] {
   const budgets = budgetCounter(round.budgets.allowances);

@@ -12,18 +12,20 @@ export interface Remark {
   readonly message: string;
 }
 
-/** Nodes that a method leaves for a later round. `poolIds`: their pools, whose pods may share nodes. */
+/** A command, or pools, that a method leaves for a later round. */
 export interface Deferred {
   /** The command that is deferred. Absent for `repacked`. */
   readonly command?: Command;
+  /** Ids of the pools, whose pods may share nodes. */
   readonly poolIds: ReadonlySet<string>;
   readonly until: DeferredUntil;
 }
 
 /**
- * The event for which a deferred command waits. `settled`: the pods that a consolidation moved have been on their new
- * nodes for `consolidateAfter`. `quiet`: more nodes of these pools are quiet, which means that no pod was added or
- * removed for `consolidateAfter`. `repacked`: repack saves much more on these pools and runs in the same round.
+ * What a deferred command waits for:
+ * - `settled`: the pods that a consolidation moved have been on their new nodes for `consolidateAfter`.
+ * - `quiet`: more nodes of these pools are quiet, which means that no pod was added or removed for `consolidateAfter`.
+ * - `repacked`: repack, which runs later in the same round, saves much more on these pools.
  */
 export type DeferredUntil = "settled" | "quiet" | "repacked";
 
@@ -33,7 +35,7 @@ export interface Proposal {
   readonly commands: readonly Command[];
   /** The nodes that the method leaves for a later round. Absent: none. */
   readonly deferred?: readonly Deferred[];
-  /** The groups of pools (by id) to which the commands belong. Other groups are served first the next time. */
+  /** The groups of pools (by id) of the commands. In the next round, other groups come first. */
   readonly servedPools?: readonly ReadonlySet<string>[];
   readonly remarks: readonly Remark[];
   /** Verdicts of pools with the policy Balanced that refused a move. For metrics. */
@@ -45,23 +47,30 @@ export interface Proposal {
 /** Why a command is no longer valid. upstream: the reasons of failed validations */
 export type ValidationFailure = "budget" | "scheduling" | "churn";
 
+/** One disruption method. */
 export interface Method {
   readonly name: string;
   readonly reason: CommandReason;
   readonly consolidationType: Command["consolidationType"];
   readonly disruptionClass: DisruptionClass;
-  /** Whether the method simulates candidates. arbiter.ts runs such a method less often. */
+  /**
+   * Whether the method simulates the cluster without its candidates, which takes time. arbiter.ts runs such a method
+   * less often.
+   */
   readonly simulates: boolean;
   /**
    * Whether the method does not run while a command waits for validation. False for emptiness, although its commands
    * may wait: removals of different empty nodes do not affect each other.
    */
   readonly needsValidation: boolean;
-  /** Whether the method could ever disrupt this candidate. The metric of eligible nodes counts it. */
+  /**
+   * Whether the method is about this candidate. Budgets and places for its pods are not checked. The metric of eligible
+   * nodes counts these candidates.
+   */
   isEligible(candidate: Candidate, nowMs: number): boolean;
   /** Goes through the candidates until it finds commands. */
   propose(round: Round): Steps<Proposal>;
-  /** The part of a command that is still valid after its wait, or why no part is. `round`: fresh facts. */
+  /** The part of a command that is still valid after its wait, or why no part of it is. `round`: fresh facts. */
   validate(command: Command, round: Round): Steps<Command | ValidationFailure>;
 }
 
@@ -72,8 +81,8 @@ export function* unchanged(command: Command): Steps<Command> {
 }
 
 /**
- * The most empty nodes that one command removes. Each node takes several API requests. With more nodes, the results of
- * a command would be known too late for the next one.
+ * The most nodes that one command removes without replacements. Each takes several API requests. With more nodes, the
+ * next round would start before the results of this command are known.
  */
 const EMPTY_NODES_PER_COMMAND = 500;
 
@@ -85,10 +94,12 @@ export function inCommands(candidates: readonly Candidate[]): readonly (readonly
   return lists;
 }
 
-/** Simulating the move of this many pods takes 1 ms, or 20 ms the first time. */
+/** The default size of a run, in pods. Simulating the move of so many pods takes 1 ms, or 20 ms the first time. */
 const PODS_PER_RUN = 64;
 
-/** Splits the candidates into runs of about `podsPerRun` pods, in their order. */
+/**
+ * Splits the candidates, in their order, into runs with about `podsPerRun` pods each. A caller yields after each run.
+ */
 export function* inRuns(
   candidates: readonly Candidate[],
   podsPerRun = PODS_PER_RUN,

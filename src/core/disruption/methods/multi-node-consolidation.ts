@@ -1,9 +1,8 @@
 /**
  * Consolidates several nodes with pods in one command. There are two searches, and the command that saves more wins:
  * - v1 only: nodes of the whole cluster that can be removed together, because their pods fit on the remaining nodes.
- * - The longest list of candidates, best saving first, that one command can remove or replace. It is found by
- *   bisection.
- *
+ * - The longest list of candidates, best saving first, that one command can remove or replace. It is found by bisection
+ *   over the length of the list.
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go (the second search only)
  */
 import { eachInSteps, filterInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
@@ -17,7 +16,7 @@ import { deferredToRepack, poolsLeftToRepack } from "./repack.ts";
 
 /** The most nodes of a command that the second search finds. */
 const MAX_NODES = 100;
-/** How many pods the nodes that the first search tries together may have. */
+/** How many pods the nodes have that the first search tries together. */
 const PODS_PER_TRY = 1_500;
 
 export const multiNodeConsolidation: Method = {
@@ -32,11 +31,13 @@ export const multiNodeConsolidation: Method = {
   validate: validateConsolidation,
 };
 
-/** Repeats the search without the pools that are left to repack, until the command has no nodes of these pools. */
+/**
+ * Searches for a command. If repack saves much more on some pools of the command, searches again without these pools.
+ */
 function* propose(round: Round): Steps<Proposal> {
   const left = new Set<string>();
   for (;;) {
-    // Only verdicts of the last search are kept, because earlier searches refused the same moves.
+    // Only the verdicts of the last search are kept. Earlier searches had the same ones.
     const refused: BalancedVerdict[] = [];
     const candidates = yield* filterInSteps(
       round.facts.candidates,
@@ -56,8 +57,8 @@ function* propose(round: Round): Steps<Proposal> {
 }
 
 /**
- * The best command. A command has nodes of one API version only. Unless a removal of v1 nodes is found early, the
- * oldest version that has a command wins.
+ * The best command. A command has nodes of one API version only. If both older and newer nodes could be consolidated,
+ * the oldest version comes first, except for removals of v1 nodes that are found early.
  */
 function* bestCommand(
   candidates: readonly Candidate[],
@@ -74,7 +75,7 @@ function* bestCommand(
     yield;
     tried += run.length;
     removal = yield* removalOf(run, round, refused);
-    // The removal needs no replacement. So it begins now, and the remaining candidates are tried in the next round.
+    // The removal needs no replacement, so it begins now. The remaining candidates are tried in the next round.
     if (removal !== undefined && tried < removable.length) return removal;
   }
   yield;
@@ -93,8 +94,8 @@ function* bestCommand(
 }
 
 /**
- * The command that removes those nodes of the run whose pods fit together on remaining nodes. `refused` collects
- * verdicts.
+ * The command that removes those nodes of the run whose pods fit together on remaining nodes. Undefined: fewer than
+ * two, or it is held off. Adds verdicts that refuse it to `refused`.
  */
 function* removalOf(
   candidates: readonly Candidate[],
@@ -133,7 +134,8 @@ function* withinLimits(
 }
 
 /**
- * Finds, by bisection, the largest number of candidates, counted from the first one, that one command can consolidate.
+ * The command for the first n candidates, with the largest n for which there is a command. n is found by bisection.
+ * Undefined: there is no command for two or more.
  */
 function* longestCommand(
   candidates: readonly Candidate[],

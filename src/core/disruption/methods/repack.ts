@@ -1,8 +1,8 @@
 /**
  * Replaces several nodes by several others that are cheaper together. It runs last, and only where upstream's methods
- * would save less. Each round rates every node, and plans only what could save enough. As many nodes as budgets and
- * PodDisruptionBudgets allow are repacked together. Each command saves enough on its own. karpenter-ts only: upstream
- * replaces any number of nodes by one.
+ * would save less. In each round it rates every node by a lower bound on prices, and plans only what could save enough.
+ * It repacks as many nodes together as budgets and PodDisruptionBudgets allow. karpenter-ts only: upstream replaces any
+ * number of nodes by one.
  */
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import { type Candidate, priceOfAll } from "../candidates.ts";
@@ -35,9 +35,9 @@ export const repack: Method = {
 };
 
 /**
- * Whether the node may be repacked: it may be consolidated, and is of none of three kinds. In v1alpha5 and v1beta1, a
- * command may have only one replacement. A Job's pod loses its work when it is evicted. A node without pods has nothing
- * to repack.
+ * Whether the node may be repacked. It must be consolidatable and have pods. Nodes of v1alpha5 and v1beta1 are left
+ * out, because their commands may have only one replacement. Nodes with a pod of a Job are left out, because the Job
+ * would lose the work of this pod.
  */
 function mayBeRepacked(candidate: Candidate, nowMs: number): boolean {
   if (candidate.generation !== "v1" || jobPodOn([candidate]) !== undefined) return false;
@@ -54,17 +54,17 @@ export function repackCandidates(round: Round): Steps<readonly Candidate[]> {
   );
 }
 
-/** The result of repacking the pods of one group of pools. */
+/** The result of a search in one group of pools. */
 interface GroupResult {
   /** The command that repacks the pods. Undefined: repacking would save too little. */
   readonly command: Command | undefined;
-  /** The event for which the command waits. Undefined: it may begin now. */
+  /** What the command waits for. Undefined: it may begin now. */
   readonly until: DeferredUntil | undefined;
-  /** Verdicts that refused moves which were tried. */
+  /** Verdicts of pools with the policy Balanced that refused commands which were tried. */
   readonly refused: readonly BalancedVerdict[];
 }
 
-/** The results for one list of candidates. The consolidation methods need them before repack itself runs. */
+/** The results of one round, cached because the consolidation methods need them before repack itself runs. */
 interface Search {
   readonly candidates: readonly Candidate[];
   readonly groups: readonly PoolGroup[];
@@ -74,14 +74,16 @@ interface Search {
 }
 
 /**
- * The most groups that the consolidation methods search in one round, because one group can take some tenths of a
- * second. They search further groups while the groups so far had fewer pods than {@link MAX_SEARCHED_PODS} in all.
+ * The consolidation methods search at least this many groups of pools in one round. They search further groups while
+ * the searched groups have fewer than {@link MIN_SEARCHED_PODS} pods in all. Searching one group can take some tenths
+ * of a second.
  */
-const MAX_SEARCHED_GROUPS = 32;
-const MAX_SEARCHED_PODS = 10_000;
+const MIN_SEARCHED_GROUPS = 32;
+const MIN_SEARCHED_PODS = 10_000;
 
 const searches = new WeakMap<Simulator, Search>();
 
+/** The search of this round. Its groups are made on the first call. */
 function* searchOf(round: Round): Steps<Search> {
   const { simulator, candidates } = round.facts;
   const known = searches.get(simulator);
@@ -93,10 +95,10 @@ function* searchOf(round: Round): Steps<Search> {
 }
 
 function hasSearchedEnough({ results, pods }: Search): boolean {
-  return results.size >= MAX_SEARCHED_GROUPS && pods >= MAX_SEARCHED_PODS;
+  return results.size >= MIN_SEARCHED_GROUPS && pods >= MIN_SEARCHED_PODS;
 }
 
-/** The result for a group, cached for this round. A command is validated on fresh facts later. */
+/** The result for a group. It is computed on the first call in a round. */
 function* resultFor(group: PoolGroup, round: Round, search: Search): Steps<GroupResult> {
   const known = search.results.get(group);
   if (known !== undefined) return known;
@@ -107,8 +109,9 @@ function* resultFor(group: PoolGroup, round: Round, search: Search): Steps<Group
 }
 
 /**
- * Proposes one command for each group that need not wait, because groups share no nodes. All commands together respect
- * budgets, PodDisruptionBudgets and the most nodes of one command. The group that was served longest ago comes first.
+ * Proposes a command for each group whose command need not wait. Groups share no nodes, so their commands do not affect
+ * each other. All commands together respect budgets, PodDisruptionBudgets and {@link MAX_NODES}. The group that was
+ * served longest ago comes first.
  */
 function* propose(round: Round): Steps<Proposal> {
   if (round.settings.repack === undefined) return { commands: [], remarks: [] };
@@ -146,8 +149,8 @@ function longestUnservedFirst(
 }
 
 /**
- * Chooses nodes again and again, until a choice saves enough. Nodes of a choice that saves too little are not chosen
- * again.
+ * Chooses nodes and repacks them. If the command saves too little, chooses again among the other nodes, until a command
+ * saves enough or no choice could.
  */
 function* searchGroup({ poolIds, candidates }: PoolGroup, round: Round): Steps<GroupResult> {
   yield;
@@ -180,9 +183,9 @@ interface WholeGroup {
 }
 
 /**
- * The event for which the command waits. Undefined: it begins now. It waits if more nodes of its group will be quiet
- * soon and would increase the saving enough. New nodes are held off after a repack. So nodes that become quiet too late
- * could only be repacked alone, which may save too little.
+ * What the command waits for. Undefined: it begins now. It waits if more nodes of its group will be quiet soon and
+ * would increase the saving enough. Without the wait, those nodes could later be repacked only alone, because the new
+ * nodes are held off. That may save too little.
  */
 function* deferredUntil(
   { poolIds, choice, command }: WholeGroup,
@@ -206,14 +209,14 @@ function* deferredUntil(
   return saves < asGoodMicroUsd(saves + more, price, minShare) ? "quiet" : undefined;
 }
 
-/** The most that repacking these nodes could save, per hour. */
+/** The most that repacking these nodes could save per hour, by the lower bound on prices. */
 function mostMicroUsd({ gainsMicroUsd }: RepackChoice): number {
   return Math.max(0, ...gainsMicroUsd);
 }
 
 /**
  * Ids of those pools of the command on which repack saves much more, now or soon. Each group of pools is compared
- * alone, because savings in one group do not affect another.
+ * separately.
  */
 export function* poolsLeftToRepack(command: Command, round: Round): Steps<readonly string[]> {
   if (round.settings.repack === undefined) return [];
@@ -237,7 +240,7 @@ export function* poolsLeftToRepack(command: Command, round: Round): Steps<readon
   return left;
 }
 
-/** The entry by which another method leaves these pools (by id) to repack. They come from {@link poolsLeftToRepack}. */
+/** The deferral by which another method leaves these pools (by id) to repack. Empty: there are none. */
 export function deferredToRepack(poolIds: ReadonlySet<string>): readonly Deferred[] {
   return poolIds.size === 0 ? [] : [{ poolIds, until: "repacked" }];
 }

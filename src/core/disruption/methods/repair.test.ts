@@ -68,12 +68,12 @@ function broken(name: string, options: BrokenOptions = {}): Candidate {
   const claim = (options.claim ?? ((one) => one))(well.claim);
   const view = { ...well.node, node, claim, initialized };
   const conditions = dueConditions(view, { repair: RULES, nowMs: NOW });
-  const isVetoed = isRepairForbidden(claim, node);
+  const isForbidden = isRepairForbidden(claim, node);
   return {
     ...well,
     claim,
     node: view,
-    broken: { conditions, isVetoed, blocking: options.blocking },
+    broken: { conditions, isForbidden, blocking: options.blocking },
   };
 }
 

@@ -1,7 +1,8 @@
 /**
- * Replaces or reboots broken nodes, one at a time, the most urgent first, within budgets. If more than a fifth of a
- * NodePool is broken, the cause is probably not the nodes themselves, so none of its nodes is repaired. The same holds
- * for nodes that share an image, a type or a zone with most broken nodes.
+ * Replaces or reboots broken nodes within budgets, one at a time, the most urgent first. Which nodes are broken, how
+ * urgent they are and how they are repaired is decided in core/repair. If too many nodes of a NodePool are broken, or
+ * broken nodes share an image, a type or a zone, none of them is repaired. The cause is then probably not the nodes
+ * themselves.
  * upstream: pkg/controllers/disruption/repair.go
  */
 import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
@@ -16,11 +17,11 @@ import { replacementBackOff } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
-import { AT_LIMIT, holdsSlot, RESERVATIONS_FULL, reservedOnly } from "../terminate-first.ts";
+import { AT_LIMIT, RESERVATIONS_FULL, reservedOnly, usesUnit } from "../terminate-first.ts";
 import { withNewNodes } from "./drift-and-expiration.ts";
 import { type Method, type Proposal, type Remark, unchanged } from "./method.ts";
 
-const VETOED = `repair is blocked through the "${DO_NOT_REPAIR_ANNOTATION_KEY}" annotation`;
+const FORBIDDEN = `repair is blocked through the "${DO_NOT_REPAIR_ANNOTATION_KEY}" annotation`;
 const NEEDS_GRACE = "repair requires a termination grace period to bypass blocking pods";
 
 type BrokenCandidate = Candidate & { readonly broken: BrokenNode };
@@ -32,7 +33,7 @@ export const repair: Method = {
   disruptionClass: "repair",
   simulates: false,
   needsValidation: false,
-  isEligible: ({ broken }) => broken?.isVetoed === false,
+  isEligible: ({ broken }) => broken?.isForbidden === false,
   propose,
   validate: unchanged,
 };
@@ -53,9 +54,9 @@ function* propose(round: Round): Steps<Proposal> {
   const found = yield* survey(facts.nodes, rules.policies);
   const budgets = budgetCounter(round.budgets.allowances);
   let hasSimulated = false;
-  // A stop or the brake may end without a change of the facts that the arbiter compares. So the method must run again
-  // while one of them blocks a node.
-  let isHeld = false;
+  // A stop or the brake may end without a change of the facts on which the arbiter decides to skip a method. So the
+  // method must run again while one of them holds back a node.
+  let isHeldBack = false;
   for (const one of byUrgency(open, nowMs)) {
     yield;
     const { pool } = one;
@@ -63,7 +64,7 @@ function* propose(round: Round): Steps<Proposal> {
     for (const stop of stops) note(one, stop, "repairBlocked");
     if (rules.braked !== undefined) note(one, rules.braked);
     if (stops.length > 0 || rules.braked !== undefined) {
-      isHeld = true;
+      isHeldBack = true;
       continue;
     }
     if (budgets.left(one) <= 0 || round.holdOffs.backingOff.has(pool.id)) continue;
@@ -74,26 +75,30 @@ function* propose(round: Round): Steps<Proposal> {
       hasSimulated = true;
     }
     const command = commandFor(one, repairing, round);
-    if (command === undefined) isHeld = true;
+    if (command === undefined) isHeldBack = true;
     else if (typeof command === "string") note(one, command);
     else return { commands: [command], remarks };
   }
-  return { commands: [], remarks, ...(hasSimulated && !isHeld ? { hasSimulated: true } : {}) };
+  return { commands: [], remarks, ...(hasSimulated && !isHeldBack ? { hasSimulated: true } : {}) };
 }
 
 /** Why this node is not repaired, whatever happens to other nodes. Undefined: nothing prevents it. */
 function objectionTo({ claim, broken }: BrokenCandidate, nowMs: number): string | undefined {
-  if (broken.isVetoed) return VETOED;
+  if (broken.isForbidden) return FORBIDDEN;
   const { graceMs } = repairOf(claim, broken.conditions, nowMs);
   return broken.blocking !== undefined && graceMs === undefined ? NEEDS_GRACE : undefined;
 }
 
-function byUrgency(broken: readonly BrokenCandidate[], nowMs: number): readonly BrokenCandidate[] {
+/** The candidates in the order in which they are repaired. */
+function byUrgency(
+  candidates: readonly BrokenCandidate[],
+  nowMs: number,
+): readonly BrokenCandidate[] {
   const urgency = urgencies(
-    broken.map(({ broken }) => broken.conditions),
+    candidates.map(({ broken }) => broken.conditions),
     nowMs,
   );
-  const rated = broken.map((one, index) => ({ one, urgency: urgency[index] as number }));
+  const rated = candidates.map((one, index) => ({ one, urgency: urgency[index] as number }));
   return rated
     .sort(
       (a, b) =>
@@ -105,8 +110,8 @@ function byUrgency(broken: readonly BrokenCandidate[], nowMs: number): readonly 
 }
 
 /**
- * The command, or why there is none. Undefined: the node's static pool has too many nodes now, or no controller keeps
- * its size.
+ * The command, or why there is none, as a sentence for events. Undefined: the node's static pool has too many nodes
+ * now, or no controller keeps its size. Then there is no event.
  */
 function commandFor(
   one: BrokenCandidate,
@@ -127,6 +132,7 @@ function replaced(deletion: Command, round: Round): Command | string {
   return replacementBackOff(pools, round.holdOffs)?.message ?? command;
 }
 
+/** The same for a node of a static pool, which is replaced by exactly one node. */
 function replacedStatically(
   command: Command,
   one: BrokenCandidate,
@@ -149,7 +155,7 @@ function replacedStatically(
   if (planned.newClaims.length > 0) return { ...command, replacements: planned.newClaims };
   const reserved = mayGoFirst ? reservedOnly(pool, facts.typesOf(pool.id)) : undefined;
   if (reserved?.isFull !== true) return planned.lacks ?? AT_LIMIT;
-  return holdsSlot(one, reserved)
+  return usesUnit(one, reserved)
     ? { ...command, terminateFirst: "no-reserved-capacity" }
     : RESERVATIONS_FULL;
 }

@@ -1,8 +1,8 @@
 /**
- * Active return: a node that was a second choice is replaced once the first choice is available again. The first choice
- * is a pool of higher weight, or a preferred capacity type. A pool must enable this. It happens for one node at a time,
- * within the budgets for drift. A node is kept for at least an hour. So a first choice that is available only sometimes
- * does not move pods back and forth. karpenter-ts only.
+ * Return to preferred: a node that was a second choice is replaced once the first choice is available again. The first
+ * choice is a pool of higher weight, or a preferred capacity type. A pool must enable this. Nodes are replaced one at a
+ * time, within the budgets for drift. A node is kept for at least an hour. So pods do not move back and forth if the
+ * first choice is available only sometimes. karpenter-ts only.
  */
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -19,11 +19,11 @@ import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
 import { type Method, type Proposal, unchanged } from "./method.ts";
 
-/** How long a node is kept before its pods may return. So this is also the least time between two moves of its pods. */
+/** How long a node is kept before it may be replaced by the first choice. */
 const REST_MS = 60 * 60_000;
 /**
- * The most nodes that are simulated in one round. If there are more, each minute tries other nodes, so that all are
- * tried in turn.
+ * The most nodes that are simulated in one round. If there are more, each minute (TURN_MS) tries other nodes, until all
+ * were tried.
  */
 const MOST_TRIES = 64;
 const TURN_MS = 60_000;
@@ -83,6 +83,7 @@ function inTurn(candidates: readonly Candidate[], nowMs: number): readonly Candi
   return candidates.slice(first, first + MOST_TRIES);
 }
 
+/** The command that replaces this node by a preferred one. Undefined: there is none now. */
 function commandFor(candidate: Candidate, { facts, holdOffs }: Round): Command | undefined {
   const simulation = facts.simulator.without([candidate]);
   const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
@@ -108,7 +109,10 @@ function commandFor(candidate: Candidate, { facts, holdOffs }: Round): Command |
   return holdOffs.of(command) === undefined ? command : undefined;
 }
 
-/** The plan, reduced to instances that are preferred to the node's own. Undefined: there are none. */
+/**
+ * The plan, reduced to offerings that are preferred to that of the node, and what these are. Undefined: there are none.
+ * Unless the pool allows dearer nodes (`returns.dearer`), they must not cost more than the node.
+ */
 function preferred(
   candidate: Candidate,
   planned: PlannedClaim,

@@ -1,10 +1,10 @@
 /**
  * Consolidates one node with pods: its pods fit on other nodes, or on a cheaper one.
  *
- * karpenter-ts only: upstream proposes one command a round, so 100 pools take half an hour. Here each group of pools
- * whose pods cannot share nodes with other pools gets its own command. Pools are served in turn, the longest unserved
- * first, each with its best saving first. So a large pool does not delay the others. Pools on which repack saves much
- * more are left to repack.
+ * karpenter-ts only: upstream proposes one command a round, so with 100 pools a pool may wait half an hour. Here each
+ * group of pools whose pods cannot share nodes with other pools gets its own command. The pool that was served longest
+ * ago comes first, and in each pool the node with the best saving. Pools on which repack saves much more are left to
+ * repack.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
 import { eachInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
@@ -83,7 +83,7 @@ function* propose(round: Round): Steps<Proposal> {
   return answer();
 }
 
-/** The candidates that budgets allow. `remarks` collects why other nodes with pods are never consolidated. */
+/** The candidates that budgets allow. Adds to `remarks` why other nodes with pods are never consolidated. */
 function* allowedCandidates(
   round: Round,
   { counter, remarks }: { readonly counter: DisruptionCounter; readonly remarks: Remark[] },
@@ -105,8 +105,8 @@ function* allowedCandidates(
 }
 
 /**
- * The candidates in turns: the best one of each pool, then the second of each, and so on. Pools are sorted by when they
- * were last served, then by id.
+ * The candidates in turns: the best one of each pool, then the second of each, and so on. Pools are sorted by the time
+ * when they were last served, then by id.
  */
 function* inTurnsByPool(
   candidates: readonly Candidate[],

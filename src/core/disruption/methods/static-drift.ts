@@ -1,8 +1,8 @@
 /**
  * Replaces drifted nodes of static pools, each by one new node, even if its pods fit elsewhere. If `limits.nodes` has
- * no room for one more node, the old node is kept. With the feature gate TerminateFirstDrift, it is removed first and
- * replaced afterwards, one node at a time. A node is not removed first if its drain would never end. Nodes that are
- * being deleted still count, so the method waits until they are gone.
+ * no room for one more node, the old node is kept. With the feature gate TerminateFirstDrift, it is then removed first
+ * and replaced afterwards, one node at a time, unless its drain would never end. Nodes that are being deleted still
+ * count against the limit, so the method waits until they are gone.
  * upstream: pkg/controllers/disruption/staticdrift.go
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -20,11 +20,11 @@ import type { Round, RoundFacts } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
 import {
   AT_LIMIT,
-  holdsSlot,
   RESERVATIONS_FULL,
   type ReservedOnly,
   reservedOnly,
   type TerminateFirstReason,
+  usesUnit,
 } from "../terminate-first.ts";
 import { type Method, type Proposal, type Remark, unchanged } from "./method.ts";
 
@@ -53,8 +53,8 @@ function* propose(round: Round): Steps<Proposal> {
   const commands: Command[] = [];
   const remarks: Remark[] = [];
   let hasSimulated = false;
-  // Set if a limit or an instance type leaves no room. There may be room later without a change of the facts that the
-  // arbiter compares, so the method must run again.
+  // Set if a limit or an instance type leaves no room. There may be room later without a change of the facts on which
+  // the arbiter decides to skip a method. So the method must run again.
   let lacksRoom = false;
   for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
@@ -66,7 +66,8 @@ function* propose(round: Round): Steps<Proposal> {
       continue;
     }
     const chosen: Candidate[] = [];
-    // Nodes that are removed first drain at the same time, so they share room on other nodes and allowed evictions.
+    // Nodes that are removed first are drained at the same time. So they share the room on other nodes and the allowed
+    // evictions.
     const removedFirst = commands.filter(({ replacements }) => replacements.length === 0);
     const replaced = commands.filter(({ replacements }) => replacements.length > 0);
     const beside: RemovedTogether = {
@@ -101,7 +102,7 @@ function* propose(round: Round): Steps<Proposal> {
     const isStuck = most.replacedFirst && replacements.length === 0;
     const reserved = isStuck ? reservedOnly(pool, facts.typesOf(id)) : undefined;
     if (reserved?.isFull === true && settings.terminateFirst.drift) {
-      const [going, staying] = bySlot(chosen, reserved);
+      const [going, staying] = byReservedUnit(chosen, reserved);
       commands.push(...going);
       remarks.push(...staying);
       continue;
@@ -117,14 +118,14 @@ function* propose(round: Round): Steps<Proposal> {
 }
 
 /**
- * The commands for a pool whose reservations are all full. A node in a reservation is removed before its replacement is
- * launched, if the replacement can use the same reservation. The other nodes are kept.
+ * The commands and remarks for a pool whose reservations are all full. A node that uses a unit of them is removed
+ * before its replacement is launched, which then uses the same unit. The other nodes are kept.
  */
-function bySlot(
+function byReservedUnit(
   chosen: readonly Candidate[],
   reserved: ReservedOnly,
 ): readonly [readonly Command[], readonly Remark[]] {
-  const going = chosen.filter((one) => holdsSlot(one, reserved));
+  const going = chosen.filter((one) => usesUnit(one, reserved));
   const staying = chosen.filter((one) => !going.includes(one));
   return [
     going.map((one) => goingFirst(one, "no-reserved-capacity")),
@@ -147,8 +148,8 @@ function goingFirst(candidate: Candidate, terminateFirst: TerminateFirstReason):
 }
 
 /**
- * Pool ids. Pools whose nodes are replaced before they are removed come first. These nodes are tainted immediately. So
- * the decision about a node that is removed first must know that they take no more pods.
+ * The pool ids in the order in which pools are handled. Pools whose nodes are replaced before they are removed come
+ * first. Their nodes are tainted immediately, so they take no pods of a node that is removed first.
  */
 function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
   const hasRoom = (id: string) => {
@@ -168,9 +169,9 @@ interface RemovedTogether {
 }
 
 /**
- * Why a node is not removed before it is replaced: one of its pods may be evicted only after a new pod of its workload
- * runs, and not all pods have a place elsewhere. The drain would never end, because `limits.nodes` allows the new node
- * only after the old one is gone. Undefined: the drain can end.
+ * Why the node must not be removed before it is replaced: its drain would never end. A pod may be evicted only after a
+ * new pod of its workload runs, and not all pods have a place on other nodes. And `limits.nodes` allows a new node only
+ * after this one is gone. Undefined: the drain can end.
  */
 export function endlessDrain(
   one: Candidate,
@@ -190,8 +191,8 @@ export function endlessDrain(
 }
 
 /**
- * The first protected pod on this node and on the nodes that are removed with it. Undefined: there is none, or this
- * node is replaced first.
+ * The first pod of these nodes that may be evicted only after a new pod of its workload runs. Undefined: there is none,
+ * or this node is replaced before it is removed.
  */
 function protectedPodAmong(
   one: Candidate,

@@ -1,6 +1,6 @@
 /**
- * The instance types that some pools offer outside of reservations, each at its lowest price. They give a lower bound
- * on the price of resources. Repack rates nodes by this bound before it plans anything.
+ * A lower bound on the price of resources. It is computed from the instance types that some pools offer outside of
+ * reservations, each at its lowest price. Repack rates nodes by this bound before it plans anything.
  */
 import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
@@ -18,6 +18,7 @@ const BOUGHT = Requirements.fromSpecs([
   { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
 ]);
 
+/** The cheapest instance types of some pools. */
 export class CheapestTypes {
   /** Names of resources, in the order of all arrays of amounts. */
   readonly names: readonly string[];
@@ -34,6 +35,7 @@ export class CheapestTypes {
     return this.#bins[0]?.price;
   }
 
+  /** The amounts of `names` as an array. */
   amounts(resources: Resources): Float64Array {
     const amounts = new Float64Array(this.names.length);
     this.write(resources, amounts, 0);
@@ -69,10 +71,7 @@ function notDominated(bins: readonly Bin[]): readonly Bin[] {
   return kept;
 }
 
-/**
- * Each instance type of each NodePool at its lowest price. What daemons take is subtracted; each resource is a
- * dimension.
- */
+/** Each instance type of each NodePool at its lowest price, with the amounts that remain after daemon pods. */
 function cheapestBins(
   input: Pick<SchedulingInput, "pools" | "daemonPods" | "options">,
   names: readonly string[],

@@ -1,7 +1,8 @@
 /**
- * Chooses which nodes to repack together. Each step takes the node whose pods' requests are worth the smallest share of
- * its price. After each step, resources are priced again, for the pods of all chosen nodes. So half-empty nodes are
- * combined, and nodes that lack memory are combined with nodes that lack cpu.
+ * Chooses which nodes to repack together, one after the other. Each resource has a price (`CheapestTypes`). The next
+ * node is the one whose pods request the least worth, as a share of the node's own price. After each choice, resources
+ * are priced again, for the pods of all chosen nodes. So half-empty nodes are combined, and nodes that lack memory are
+ * combined with nodes that lack cpu.
  */
 import {
   addResources,
@@ -21,8 +22,9 @@ import type { Round } from "../round.ts";
 import { CheapestTypes } from "./cheapest-types.ts";
 import type { PoolGroup } from "./groups.ts";
 
-/** The most nodes and pods of one command: if it fails, it is rolled back as a whole. */
+/** The most nodes of one command. A command that fails is rolled back as a whole. */
 export const MAX_NODES = 50;
+/** The most pods of one command, unless its first node has more. */
 const MAX_PODS = 1_000;
 /**
  * Number of nodes that are scanned in one step. A scan takes about 10 ns for each node and runs once for each chosen
@@ -30,17 +32,18 @@ const MAX_PODS = 1_000;
  */
 const SCANNED_PER_STEP = 16_384;
 
+/** Nodes that are repacked together. */
 export interface RepackChoice {
   /** The chosen nodes, in the order of choice. The first n of them are a valid choice, too. */
   readonly candidates: readonly Candidate[];
   /**
-   * For each candidate: the most that repacking this candidate and the candidates before it could save per hour, if no
-   * remaining node has room.
+   * For each candidate: the most that repacking it and the candidates before it could save per hour, by the lower bound
+   * on prices. Room on remaining nodes is ignored.
    */
   readonly gainsMicroUsd: readonly number[];
 }
 
-/** Chooses nodes of the group that budgets and PodDisruptionBudgets allow together. */
+/** Chooses nodes of the group, as many as budgets and PodDisruptionBudgets allow together. */
 export function* chooseNodes(
   { candidates, poolIds }: PoolGroup,
   { facts, budgets }: Round,
@@ -108,7 +111,7 @@ class Left {
   /** Indices into `#candidates`. Only the first `#size` are in use. */
   readonly #places: Int32Array;
   #size: number;
-  /** For each candidate: the value of its used amounts as a share of its price, at the last scan. */
+  /** For each candidate: what its used amounts are worth, as a share of its price, at the last scan. */
   readonly #shares: Float64Array;
   /** The nodes of the last scan, the most wasteful first. Made when {@link next} first needs it. */
   #inOrder: Heap<number> | undefined;
@@ -125,8 +128,9 @@ class Left {
   }
 
   /**
-   * Index of the node that uses the smallest share of its price; equal ones by name. -1: no node is left. A node that
-   * `mayJoin` refuses is dropped for good, because budgets and room for pods only shrink.
+   * The index of the node whose pods use the smallest share of its price; of equal ones, the first by name. -1: no node
+   * is left. A node that `mayJoin` refuses is never chosen later, because budgets and room for pods only become
+   * smaller.
    */
   *mostWasteful(prices: Float64Array, mayJoin: (one: Candidate) => boolean): Steps<number> {
     let best = -1;
@@ -155,8 +159,8 @@ class Left {
   }
 
   /**
-   * Drops the node that the last scan or call returned. Returns the index of the next most wasteful node at the same
-   * prices.
+   * Removes the node that the last scan or call returned. Returns the index of the next one at the same prices. -1:
+   * none is left.
    */
   next(): number {
     if (this.#inOrder === undefined) {

@@ -1,10 +1,10 @@
 /**
- * Groups of pools whose pods may share nodes. The nodes of one group are repacked together. Nodes of different groups
- * do not affect each other.
+ * Groups of pools whose pods may share nodes. Repacking the nodes of one group does not affect nodes of another group.
  */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 
+/** Pools (by id) whose pods may share nodes, and the candidates among their nodes. */
 export interface PoolGroup {
   readonly poolIds: ReadonlySet<string>;
   readonly candidates: readonly Candidate[];

@@ -1,7 +1,8 @@
 /**
- * Searches for a repack command. The pods of all chosen nodes are repacked, then those of half as many nodes, and so
- * on, because fewer nodes mean fewer moved pods. Numbers of nodes that cannot save enough by the lower bound are not
- * planned. Work is counted in nodes and pods, never in time, so equal clusters give equal commands.
+ * Searches for the best repack command for chosen nodes. The pods of all of them are repacked, then those of half as
+ * many nodes, and so on, because fewer nodes mean fewer moved pods. A number of nodes that cannot save enough by the
+ * lower bound is not planned. Work is limited by numbers of nodes and pods, never by time, so equal clusters give equal
+ * commands.
  */
 import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
@@ -14,31 +15,38 @@ import type { Round } from "../round.ts";
 import type { SimulationTerms } from "../simulate.ts";
 import type { RepackChoice } from "./choice.ts";
 
-/** A command for fewer nodes is as good as another one if it saves at least this share of the other's saving. */
-const NEARLY = 0.95;
-/** The loss must also be small: at most this share of the saving that a separate command for the rest would need. */
-const UNSAVED = 0.1;
+/** A command for fewer nodes is as good as another one if it saves at least this share of what the other saves. */
+const LEAST_SHARE = 0.95;
+/**
+ * What it saves less must also be small: at most this share of the saving that a separate command for the other nodes
+ * would need.
+ */
+const MOST_LOSS = 0.1;
 
 /**
  * The least that a command must save to count as good as one that saves `microUsd`. `price`: the price of all nodes of
  * both commands. If most of the price is saved, even a small loss is large compared with the remaining cost.
  */
 export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: number): number {
-  return microUsd - Math.min(microUsd * (1 - NEARLY), (price - microUsd) * wantedShare * UNSAVED);
+  return (
+    microUsd - Math.min(microUsd * (1 - LEAST_SHARE), (price - microUsd) * wantedShare * MOST_LOSS)
+  );
 }
 
 /**
- * How many times the planner's usual work a repack may use, for packing and for dividing spread pods. No pod waits for
- * a repack, and its result is paid for a long time. With the usual work, workload C-empty of 180 nodes settles at a 0.6
- * % higher price (`npm run bench -- repack`).
+ * A repack may use this many times the planner's usual work for packing. No pod waits for a repack, and its result
+ * lasts long. With the usual work, workload C-empty of 180 nodes settles at a 0.6 % higher price (`npm run bench --
+ * repack`).
  */
 const EFFORT = 20;
+/** The same for dividing pods with a spread over zones. */
 const EXCHANGE_EFFORT = 40;
 /**
- * How many orders a repack uses to fill nodes by dual prices; a batch uses one. The second order costs 2 % more time.
- * Without it, workload C-spread of 100 nodes settles at a 0.6 % higher price.
+ * In how many different orders of pods a repack fills nodes by dual prices; provisioning uses one. The second order
+ * costs 2 % more time. Without it, workload C-spread of 100 nodes settles at a 0.6 % higher price (`npm run bench --
+ * repack`).
  */
-const LEARNED_ORDERS = 2;
+const ORDERS = 2;
 
 /** The numbers of nodes to try: all, then half of them, and so on. */
 export function countsOf(choice: RepackChoice): number[] {
@@ -62,7 +70,10 @@ function gainOf({ gainsMicroUsd }: RepackChoice, count: number): number {
   return gainsMicroUsd[count - 1] ?? 0;
 }
 
-/** The command that saves most, or one for fewer nodes that counts as good ({@link asGoodMicroUsd}). */
+/**
+ * The command that saves most, or one for fewer nodes that is as good ({@link asGoodMicroUsd}). `counts`: the numbers
+ * of nodes to try.
+ */
 export function* bestOf(
   choice: RepackChoice,
   counts: readonly number[],
@@ -80,8 +91,8 @@ export function* bestOf(
     if (found === undefined || savingsMicroUsd(found) <= known) continue;
     best = found;
     most = Math.max(most, savingsMicroUsd(found));
-    // The nodes that were chosen last may add nothing. So the smallest number of nodes that could save as much is
-    // tried, too.
+    // The last nodes of the choice may add nothing. So the smallest number of nodes that could save as much is tried,
+    // too.
     const enough = 1 + choice.gainsMicroUsd.findIndex((gain) => gain >= savingsMicroUsd(found));
     if (enough > 0 && enough < count && !open.includes(enough)) open.unshift(enough);
   }
@@ -117,8 +128,8 @@ export function* repacked(
 }
 
 /**
- * Names of nodes that take no pods: those that are not quiet. For validation also the empty nodes that the first plan
- * was not allowed to use. They will be removed soon, and moved pods would keep them.
+ * Names of nodes that must take no pods: those that are not quiet. For validation, also empty nodes that the first plan
+ * was not allowed to use: they will be removed soon, unless pods move to them.
  */
 function* closedNodes(
   { facts: { simulator, nodes } }: Round,
@@ -134,6 +145,7 @@ function* closedNodes(
   return new Set([...unquiet, ...empty.map(({ name }) => name)]);
 }
 
+/** The settings of the planner with more work for a repack of these nodes. */
 function thoroughPlanner(
   planner: PlannerOptions,
   candidates: readonly Candidate[],
@@ -146,7 +158,7 @@ function thoroughPlanner(
     baseWork: (baseWork + workPerPod * pods) * EFFORT,
     workPerPod: 0,
     domainSearchWork: baseWork * EXCHANGE_EFFORT,
-    dualPriceOrders: LEARNED_ORDERS,
+    dualPriceOrders: ORDERS,
     domainNow: ({ spec }, key) => nodes.get(spec.nodeName ?? "")?.[key],
   };
 }
