@@ -1,4 +1,7 @@
-/** The answer about the brake (core/safety/brake.ts) while it is on. Answers about pools and nodes contain it. */
+/**
+ * The answer about the brake (core/safety/brake.ts), which stops terminations that nobody requested. Answers about
+ * pools and nodes contain it while the brake is on.
+ */
 import { toRfc3339 } from "../../base/clock.ts";
 
 /** Why the brake is on, and how it is released. */
@@ -13,7 +16,9 @@ export interface BrakeAnswer {
   readonly release: string;
 }
 
-/** The answer about an active brake. The argument: the brake as core/safety reads it from conditions of NodePools. */
+/**
+ * The answer about a brake that is on. The argument: the brake as core/safety reads it from conditions of NodePools.
+ */
 export function brakeAnswer({
   sinceMs,
   untilMs,

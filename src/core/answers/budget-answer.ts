@@ -31,9 +31,9 @@ export interface BudgetAnswer {
 export interface Allowed {
   readonly reason: CommandReason;
   readonly says: string;
-  /** How many nodes may be disrupted now. */
+  /** How many nodes may be disrupted now, at most the number of the pool's nodes. For an empty pool: 1 at most. */
   readonly allowed: number;
-  /** How many nodes are not ready or leaving. They count against budgets. */
+  /** How many nodes are not Ready, rebooting or leaving. They count against budgets. */
   readonly disrupting: number;
   /**
    * When a node may next be disrupted, as RFC 3339. If one may be disrupted now, the current time. Absent: a person
@@ -68,8 +68,7 @@ const known = new WeakMap<Picture, Map<string, Allowed>>();
 export function allowedNow(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const ofPicture = within(known, picture, () => new Map<string, Allowed>());
   const key = `${pool.id} ${reason}`;
-  const found = within(ofPicture, key, () => workOut(picture, pool, reason));
-  return found;
+  return within(ofPicture, key, () => workOut(picture, pool, reason));
 }
 
 function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
@@ -79,8 +78,8 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
     pool.id,
   );
   const { disrupting = 0, nodes: count = 0, everywhere } = allowance ?? {};
-  // If no budget is active, the allowance is unlimited. The answer says at most the number of the pool's nodes, or 1
-  // for an empty pool.
+  // Without an active budget, the allowance is a very large number. So it is capped at the number of the pool's nodes,
+  // or at 1 for an empty pool.
   const allowed = Math.min(allowance?.allowed ?? 0, Math.max(1, count));
   const head = { reason, allowed, disrupting };
   const pause = picture.paused(pool);

@@ -1,6 +1,6 @@
 /**
  * Budgets over time: when a window opens or closes, and when a pool may next lose a node. Only explanations and
- * conditions use this file. Decisions use budgets.ts, which is about the present.
+ * conditions use this file. Decisions use core/disruption/budgets.ts, which says what is allowed now.
  */
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -8,6 +8,7 @@ import { nextAfter } from "../../base/cron.ts";
 import { allowedDisruptions, brokenBudget, isAbout, scheduleOf } from "../disruption/budgets.ts";
 import type { CommandReason } from "../disruption/command.ts";
 
+/** Whether the window of a budget is open, and when that changes. */
 export interface Window {
   readonly active: boolean;
   /** When the window closes, or the next one opens. Absent: never within the time that is searched. */
@@ -82,10 +83,7 @@ export function nextAllowed(
 /** The owner of the budgets. */
 export type Whose = "pool" | "cluster";
 
-/**
- * Whether the budgets of the pool or of the cluster block this reason longer. {@link nextAllowed} of both together
- * returns the same time.
- */
+/** Whether the pool's budgets or those of the cluster block this reason longer. If both do equally long: the pool's. */
 export function whoseBudgets(
   { own, ofCluster }: { readonly own: Budgeted; readonly ofCluster: Budgeted },
   reason: CommandReason,
@@ -95,7 +93,7 @@ export function whoseBudgets(
   return endsMs(own) >= endsMs(ofCluster) ? "pool" : "cluster";
 }
 
-/** An instant for comparisons. A used-up budget counts as ending first, because that takes only minutes. */
+/** When the block ends, for comparisons. A used-up budget counts as ending first, because that takes only minutes. */
 function endOf(next: NextAllowed): number {
   if (next.when === "at") return next.atMs;
   if (next.when === "now") return Number.NEGATIVE_INFINITY;
@@ -118,7 +116,9 @@ function stateAt(
   return state;
 }
 
-/** Like {@link changesOf}, between two instants. Returns at most {@link MOST_WINDOWS}. */
+/**
+ * The instants between `fromMs` and `toMs` at which a window opens or closes, in order, at most {@link MOST_WINDOWS}.
+ */
 export function changesWithin(
   budgets: readonly Budget[],
   fromMs: number,
@@ -163,6 +163,7 @@ export interface BudgetStanding {
 /** The reasons that budgets can name, without node repair. */
 export const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 
+/** The budgets and settings that decide the condition DisruptionAllowed of a pool. */
 export interface StandingInput {
   readonly budgets: readonly Budget[];
   readonly clusterBudgets: readonly Budget[];

@@ -1,6 +1,6 @@
 /**
- * The cost of each workload. The price of a node is divided among its pods: a pod's part is the mean of its shares of
- * cpu and memory. The price of resources that no pod requests is idle cost, and is divided in the same proportions. The
+ * The cost of each workload. The price of a node is divided among its pods, in proportion to the mean of their shares
+ * of cpu and memory. So the price of resources that no pod requests is divided, too; this part is called idle cost. The
  * sum of all parts is exactly the price of the node.
  */
 
@@ -20,6 +20,7 @@ import { ViewNotes } from "../state/view-notes.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Model } from "./model.ts";
 
+/** The cost of one workload. */
 export interface WorkloadCost {
   /**
    * The namespace of the workload. It is empty, like `kind` and `name`, for the cost of nodes whose pods request
@@ -34,6 +35,7 @@ export interface WorkloadCost {
   readonly idleMicroUsdPerHour: number;
 }
 
+/** The costs of all workloads, and what they request. */
 export interface Costs {
   /** The cost of each workload, the largest first. The sum is the price of all nodes whose price is known. */
   readonly workloads: readonly WorkloadCost[];

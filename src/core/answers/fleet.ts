@@ -1,6 +1,6 @@
 /**
- * All nodes at one moment, with their requests, prices and states; all NodePools; and all pending pods. Used by
- * `karpenter top` and the console.
+ * The fleet: all nodes at one moment with their requests, prices and states, all NodePools, and all pending pods.
+ * `karpenter top` and the console show it.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
@@ -26,7 +26,14 @@ import { ViewNotes } from "../state/view-notes.ts";
 import { type BufferRoom, bufferRoom } from "./kept-room.ts";
 import type { Model } from "./model.ts";
 
-/** The state of a node, from its NodeClaim. `unmanaged`: it has no claim. */
+/**
+ * The state of a node, from its NodeClaim:
+ * - `launching`, `joining`, `initializing`: the claim is not launched, registered or initialized yet;
+ * - `running`: it is initialized;
+ * - `chosen`: a disruption command will remove it;
+ * - `draining`, `detaching`, `ending`: it is being deleted, and its pods, volumes or instance still exist;
+ * - `unmanaged`: the node has no claim.
+ */
 export type NodeState =
   | "launching"
   | "joining"
@@ -56,7 +63,7 @@ export interface FleetNode {
   readonly pods: number;
   /** The price of the node. Absent: the NodePool does not offer this instance type, so its price is not known. */
   readonly priceMicroUsdPerHour?: number;
-  /** The first reason why the node is not disrupted. Absent: there is none, or the node is not Karpenter's. */
+  /** The first reason why the node may not be disrupted. Absent: there is none, or Karpenter does not own the node. */
   readonly held?: string;
   readonly drifted?: true;
 }
@@ -68,8 +75,9 @@ export interface FleetPool {
   readonly allocatable: Resources;
   readonly requested: Resources;
   readonly priceMicroUsdPerHour: number;
-  /** Number of nodes that are starting or leaving. */
+  /** Number of nodes that are not in the state `running`. */
   readonly moving: number;
+  /** Number of nodes that something protects from disruption. */
   readonly held: number;
 }
 
@@ -175,20 +183,20 @@ interface Of {
   readonly pause: string | undefined;
 }
 
-/** The facts that decide a node's `held`, besides the view of the node. */
-interface Hold {
+/** The reason why a node is not disrupted, and the facts on which it depends besides the view of the node. */
+interface HeldBy {
   readonly block: Block | undefined;
   readonly pdbs: Picture["pdbs"];
   /**
-   * {@link Picture.movesFirst}, if it was called for a pod of the node. Undefined: it was not called, so `held` does
-   * not depend on it.
+   * {@link Picture.movesFirst}, if it was called for a pod of the node. Undefined: it was not called, so the reason
+   * does not depend on it.
    */
   readonly movesFirst: Picture["movesFirst"] | undefined;
   readonly pause: string | undefined;
 }
 
 /** The last FleetNode that was made for each node view. */
-const lastNodes = new ViewNotes<Of & { readonly node: FleetNode; readonly hold: Hold }>();
+const lastNodes = new ViewNotes<Of & { readonly node: FleetNode; readonly hold: HeldBy }>();
 
 /**
  * The FleetNode of a view. All fields but `held` depend only on the view, its pool and the pool's types, so they are
@@ -208,7 +216,7 @@ function fleetNode(holds: Holds, view: NodeView, of: Of): FleetNode {
 }
 
 /** Whether the last `held` is still valid. As time passes, a hold can end, but none can begin. */
-function stillHolds({ block, pdbs, movesFirst, pause }: Hold, picture: Picture, of: Of): boolean {
+function stillHolds({ block, pdbs, movesFirst, pause }: HeldBy, picture: Picture, of: Of): boolean {
   return (
     pdbs === picture.pdbs &&
     (movesFirst === undefined || movesFirst === picture.movesFirst) &&
@@ -277,8 +285,12 @@ function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "s
 /** Finds why running nodes are not disrupted. Does not check whether their pods would fit elsewhere. */
 class Holds {
   readonly picture: Picture;
-  /** One object for all nodes. Copying the many fields of a picture for each node would take longer than the checks. */
+  /**
+   * The input of the checks, shared by all nodes. Copying the many fields of a picture for each node would take longer
+   * than the checks.
+   */
   readonly #input: Parameters<typeof blocksOf>[1];
+  /** Whether `movesFirst` was called for the current node. */
   #isAsked = false;
 
   constructor(picture: Picture) {
@@ -290,7 +302,7 @@ class Holds {
     this.#input = { ...picture, movesFirst, disruptionClass: "graceful" };
   }
 
-  on(view: NodeView, { pool, pause }: Of): Hold {
+  on(view: NodeView, { pool, pause }: Of): HeldBy {
     const { pdbs, movesFirst } = this.picture;
     this.#isAsked = false;
     let block: Block | undefined;

@@ -53,7 +53,10 @@ export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   return [...holds, ...priceHolds(picture, candidate)];
 }
 
-/** {@link holdsOf} without holds by prices. Those need a plan of the cluster without the node, which takes long. */
+/**
+ * {@link holdsOf} without the holds by prices. Finding those takes long, because the cluster must be planned without
+ * the node.
+ */
 export function unpricedHolds(picture: Picture, owned: Owned): readonly Hold[] {
   const { pool, candidate, claim } = owned;
   if (claim.metadata.deletionTimestamp !== undefined)
@@ -77,7 +80,7 @@ export function unpricedHolds(picture: Picture, owned: Owned): readonly Hold[] {
   ];
 }
 
-/** Conditions because of which a node is disrupted even if that saves nothing. */
+/** Conditions of a claim because of which its node is disrupted even if that saves nothing. */
 const MARKS = ["Expired", "Drifted"] as const;
 
 function isMark(reason: CommandReason): boolean {
@@ -93,7 +96,10 @@ function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
   return [...marked, isEmpty(candidate) ? "Empty" : "Underutilized"];
 }
 
-/** The blocks of the node, each with the reasons that it prevents. Some methods ignore some blocks. */
+/**
+ * What blocks the disruption of the node, with the reasons for disruption that it prevents. Some methods ignore some
+ * blocks.
+ */
 function blockHolds(picture: Picture, { node, claim, pool, candidate }: Owned): readonly Hold[] {
   const found = new Map<string, Hold>();
   const awaiting = awaitedPodsOn(picture.nodes, picture.seats);
@@ -145,7 +151,7 @@ function policyHold(says: string, reason: CommandReason, by?: ObjectName): Hold 
   return { block: "policy", says, ...(by === undefined ? {} : { by }), against: [reason] };
 }
 
-/** The hold of `consolidateAfter`, as each API version counts it. */
+/** The hold because of `consolidateAfter`, which each API version counts differently. */
 function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
   const { pool, claim, generation } = candidate;
   const { consolidateAfter, policy } = pool.disruption;
@@ -177,7 +183,7 @@ function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
   return [{ block: "consolidateAfter", says, by, until: toRfc3339(untilMs), against: ["Empty"] }];
 }
 
-/** The holds that prevent a replacement, for a drifted or expired node that nothing else protects. */
+/** Why a drifted or expired node cannot be replaced now. Empty: it can, or it is neither drifted nor expired. */
 function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   const { pool } = candidate;
   const marked = reasonsOf(candidate).filter(isMark);
@@ -215,8 +221,8 @@ function stayingHold(
 }
 
 /**
- * The holds because consolidation of this node alone saves too little. Call this only if nothing else protects the
- * node.
+ * Why consolidation of this node alone has no command, for example because it saves too little. Call this only if
+ * nothing else protects the node.
  */
 function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   if (isEmpty(candidate) || candidate.pool.replicas !== undefined) return [];

@@ -1,6 +1,7 @@
 /**
- * The room that CapacityBuffers keep in a picture. The pods of buffers are never bound, so they stay in the batch. Each
- * keeps the node that an earlier pass planned for it, as with the seats of the live controller.
+ * The room that nodes of a picture keep for CapacityBuffers. The pods of a buffer are placeholders that are never
+ * bound, so they stay in the batch of pods to plan. Each keeps the node that an earlier pass planned for it, as in the
+ * live controller.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -74,7 +75,7 @@ export function withKeptRoom(picture: Picture, rooms: KeptRoom): Picture {
   };
 }
 
-/** What the buffers of a picture ask for, and what they have. */
+/** How much room one CapacityBuffer asks for, and how much it has. */
 export interface BufferRoom {
   /** `namespace/name`. */
   readonly buffer: string;
@@ -93,7 +94,7 @@ export function bufferRoom(picture: Picture): readonly BufferRoom[] {
   return roomAmong(pods).map((one) => ({ ...one, placed: placed.get(one.buffer) ?? 0 }));
 }
 
-/** Seats of real pods as they were read, and the current room of buffers. */
+/** The seats of real pods as they were read, together with the current room of buffers. */
 class SeatsWithRoom implements AwaitedSeats {
   readonly others: AwaitedSeats | undefined;
   readonly #room: ReadonlyMap<string, readonly RoomKept[]>;

@@ -21,8 +21,13 @@ import { allows, allowsAbsence, formatRequirement } from "../scheduling/requirem
 import { Requirements } from "../scheduling/requirements.ts";
 
 /**
- * What ruled out a type. `other`: it was requested, but the cloud launched another type. `later`: it was not requested
- * at launch, but would be possible now.
+ * What ruled out a type:
+ * - `nodePool`: the NodePool does not allow it;
+ * - `requirements`, `resources`: the claim does not allow it, or requests more than it has;
+ * - `pods`: the pods that run on the node now use more than it has;
+ * - `offerings`: the cloud has no capacity of it;
+ * - `other`: the claim allowed it, but the cloud launched another type;
+ * - `later`: it would be possible now, but was not requested at launch.
  */
 export type RuledOutBy =
   | "nodePool"
@@ -55,14 +60,14 @@ export interface LaunchChoice {
   /** The number of cheaper types of the pool, by the reason that ruled them out. */
   readonly cheaper: Readonly<Partial<Record<RuledOutBy, number>>>;
   /**
-   * At most five cheaper types. They are sorted by reason in the order of {@link TELLING}, then by price, the most
+   * At most five cheaper types. They are sorted by reason in the order of {@link MOST_SURPRISING_FIRST}, then by price, the most
    * expensive first.
    */
   readonly nearest: readonly CheaperType[];
 }
 
 /** The reasons in the order in which types are listed: the most surprising ones come first. */
-const TELLING: readonly RuledOutBy[] = [
+const MOST_SURPRISING_FIRST: readonly RuledOutBy[] = [
   "later",
   "other",
   "offerings",
@@ -100,7 +105,7 @@ export function launchChoice(
     })
     .sort(
       (a, b) =>
-        TELLING.indexOf(a.by) - TELLING.indexOf(b.by) ||
+        MOST_SURPRISING_FIRST.indexOf(a.by) - MOST_SURPRISING_FIRST.indexOf(b.by) ||
         b.first.priceMicroUsd - a.first.priceMicroUsd ||
         (a.type.name < b.type.name ? -1 : 1),
     );
@@ -129,9 +134,11 @@ function isUnpriced({ available, priceMicroUsd }: Offering): boolean {
   return !available && priceMicroUsd === 0;
 }
 
+/** What the node's pool and claim demand, and what its pods use. */
 interface Facts {
   readonly pool: Requirements;
   readonly claim: Requirements;
+  /** The instance types that the claim requested. */
   readonly asked: ReadonlySet<string>;
   /** The resources that the claim requested. */
   readonly requested: Resources;

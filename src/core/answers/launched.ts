@@ -1,7 +1,7 @@
 /**
- * Makes the node of a planned claim for a simulation: of the cheapest instance type, registered and initialized, with
- * its pods. Launches never fail here. Also makes the in-flight node before that, whose claim is launched but has no
- * Node yet.
+ * Makes the node that a planned claim gets in a simulation. It has the cheapest instance type of the plan, is
+ * registered and initialized, and runs its pods. Also makes the node before that: in flight, which means that the claim
+ * is launched but has no Node yet. Launches never fail here.
  */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -33,7 +33,7 @@ interface Launch {
   readonly nowMs: number;
 }
 
-/** No label is open, because a launched claim has a value for each label. */
+/** No label may be missing, because a launched claim has a value for each label. */
 const NOTHING_OPEN: ReadonlySet<string> = new Set();
 
 /** The view of the initialized node with its pods. */

@@ -1,8 +1,8 @@
 /**
- * A proven lower bound on the price of new nodes for the pods of a plan. Each resource gets a dual price, such that no
- * instance type has resources worth more than it costs. So every plan costs at least what the pods' requests are worth
- * at these prices. Room on existing nodes and reservations is subtracted from the requests first. Labels, zones and
- * rules between pods are ignored, which can only lower the bound.
+ * A proven lower bound on the price of new nodes for the pods of a plan. Each resource gets a price, such that on no
+ * instance type the resources are worth more than the type costs. So every plan costs at least what the pods' requests
+ * are worth at these prices. Room on existing nodes and in reservations is subtracted first. Labels, zones and rules
+ * between pods are ignored, which can only lower the bound.
  */
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { addResources, maxResources, type Resources } from "../../apis/resources.ts";
@@ -28,12 +28,12 @@ export function leastPriceOf(input: SchedulingInput, demand: Resources): number 
   const { cheapestMicroUsd } = types;
   if (cheapestMicroUsd === undefined) return 0;
   const { leastCost } = types.least(amounts);
-  // Any demand needs at least one whole node. Prices are integers, so the bound is rounded up. Before that it is
-  // lowered by what floating point may have added.
+  // Any demand needs at least one whole node. Prices are integers, so the bound is rounded up. Before that, it is
+  // lowered by a possible rounding error of floating-point numbers.
   return Math.max(cheapestMicroUsd, Math.ceil(leastCost * (1 - 1e-9)));
 }
 
-/** Resources that add no cost: free room of existing nodes, and the resources of unused reservations. */
+/** Resources that cost nothing more: free room on existing nodes, and the units of reservations that are not in use. */
 function paidFor({ nodes, pools }: SchedulingInput): Resources {
   let total: Resources = {};
   for (const { deleting, available } of nodes) {

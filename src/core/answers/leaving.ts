@@ -18,8 +18,8 @@ import type { Owned } from "./owned-node.ts";
 
 const MAX_NAMED = 3;
 /**
- * Milliseconds. Normally the instance is being terminated within seconds after the drain, so longer waits are
- * explained.
+ * If the instance is not being terminated this long after the drain, the answer explains what to check. Normally it
+ * takes seconds.
  */
 const LONG_MS = 60_000;
 
@@ -71,7 +71,7 @@ function waitsFor(claim: NodeClaim, pods: readonly string[], nowMs: number): str
     : `its pods are gone since ${drained?.lastTransitionTime}, but its instance is not terminated yet (see its event FailedTermination; without one, check that the controller runs)`;
 }
 
-/** Whether the node waits for its volumes: they are attached, and no deadline has passed. */
+/** Whether the node waits for its volumes: some are attached, and the instance is not being terminated yet. */
 function hasVolumes(claim: NodeClaim): boolean {
   if (isTrue(claim, "InstanceTerminating")) return false;
   return condition(claim, "VolumesDetached")?.status === "Unknown";

@@ -1,7 +1,7 @@
 /**
  * The cluster in a simulation, and how it changes: nodes are removed or launched, pods are placed, time passes.
- * Launches never fail: nodes have their cheapest instance type, and evicted pods run again. This file makes no
- * decisions.
+ * Launches never fail, nodes get their cheapest instance type, and each evicted pod is created again. This file makes
+ * no decisions.
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -29,16 +29,13 @@ import { withSharedCapacity } from "./shared-capacity.ts";
 /** The simulated cluster at one moment. */
 export interface Model {
   readonly picture: Picture;
-  /** All NodePools, including those without nodes. */
+  /** All NodePools, also those without nodes. */
   readonly pools: readonly PoolInput[];
   /** Number of nodes created so far. It is part of the names of new nodes. */
   readonly made: number;
 }
 
-/**
- * One change of a model. Pods of `launched` and `placed` are bound to those nodes, whether they ran before or were
- * pending.
- */
+/** One change of a model. The pods of `launched` and `placed` are bound to those nodes, wherever they were before. */
 export interface Change {
   /** Names of removed nodes. Their pods become pending, unless this change places them. */
   readonly gone?: readonly string[];
@@ -118,7 +115,7 @@ export function* change(model: Model, wanted: Change): Steps<Changed> {
     return launched({ plan, name, pods: arrived.get(name) ?? [], command, nowMs });
   });
   const waits = [...moving].filter(([key]) => !homes.has(key)).map(([, pod]) => pod);
-  // Pods of leaving nodes, which the change does not place.
+  // Pods of nodes that are already leaving and that this change does not place.
   const leave = yield* filterInSteps(
     picture.scheduling.pods,
     (pod) => Boolean(pod.spec.nodeName) && !moving.has(keyOf(pod)),
@@ -131,7 +128,7 @@ export function* change(model: Model, wanted: Change): Steps<Changed> {
   const made = model.made + plans.length;
   const after = { picture: { ...picture, scheduling }, pools, made };
   const buffered = picture.scheduling.pods.filter(isBufferPod);
-  const changed = yield* repainted(after, nodes, [...waits, ...leave, ...buffered], nowMs);
+  const changed = yield* updated(after, nodes, [...waits, ...leave, ...buffered], nowMs);
   const rooms = buffered.length === 0 ? new Map() : keptRoomAfter(changed.picture, names, wanted);
   return { model: { ...changed, picture: withKeptRoom(changed.picture, rooms) }, names, moves };
 }
@@ -150,10 +147,11 @@ function keptRoomAfter(
 
 /** The same model at a later time. Conditions of claims are updated. */
 export function later(model: Model, nowMs: number): Steps<Model> {
-  return repainted(model, model.picture.nodes, model.picture.scheduling.pods, nowMs);
+  return updated(model, model.picture.nodes, model.picture.scheduling.pods, nowMs);
 }
 
-function* repainted(
+/** The model with these nodes, pods and time. Everything that depends on them is computed again. */
+function* updated(
   model: Model,
   nodes: readonly NodeView[],
   pods: readonly Pod[],
@@ -192,7 +190,10 @@ function* repainted(
   };
 }
 
-/** The node with the conditions that claim controllers set as time passes. */
+/**
+ * The node, whose claim has the conditions that controllers would have set by now: Consolidatable or Empty, and
+ * Expired.
+ */
 function withMarks(
   node: NodeView,
   owners: ReadonlyMap<string, PoolInput>,
@@ -252,6 +253,7 @@ function rebooted(view: NodeView, { settings: { repair } }: Picture, nowMs: numb
   };
 }
 
+/** The pod as it is after its owner has created it again. */
 function waiting(pod: Pod, nowMs: number): Pod {
   const { nodeName: _, ...spec } = pod.spec;
   return {
@@ -265,11 +267,12 @@ function waiting(pod: Pod, nowMs: number): Pod {
   };
 }
 
+/** The pod as it runs on this node. If it has ended or is terminating, a new pod in its place. */
 function running(pod: Pod, nodeName: string, nowMs: number): Pod {
-  const isBack = isActive(pod) ? pod : waiting(pod, nowMs);
+  const active = isActive(pod) ? pod : waiting(pod, nowMs);
   return {
-    ...isBack,
-    spec: { ...isBack.spec, nodeName },
+    ...active,
+    spec: { ...active.spec, nodeName },
     status: {
       phase: "Running",
       startTime: toRfc3339(nowMs),

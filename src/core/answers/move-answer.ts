@@ -1,4 +1,6 @@
-/** Moves of pods that are recorded on claims: their reasons, the predicted savings, and the realised ones. */
+/**
+ * Answers about past commands that moved pods, from records on claims: their reasons, and the planned and real savings.
+ */
 import { counted } from "../../base/counted.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { type MoveRecord, movesOn, oldestFirst } from "../disruption/moves.ts";
@@ -20,8 +22,8 @@ export interface MoveAnswer {
   readonly pods: number;
   readonly savesMicroUsdPerHour: number;
   /**
-   * What the command really saves, by the prices of the launched nodes. Absent: some of the new nodes do not exist yet,
-   * or no longer exist.
+   * What the command really saved per hour, by the prices of the nodes that were launched for it. Absent: not all of
+   * them exist.
    */
   readonly realisedMicroUsdPerHour?: number;
 }

@@ -1,7 +1,7 @@
 /**
- * Finds which nodes take the pods of leaving nodes. A pod that is not evicted yet goes where the current plan places
- * it. An evicted pod is replaced by a successor: a pod that its owner created after the node began to leave.
- * karpenter-ts only.
+ * Finds out which nodes take the pods of leaving nodes, for the console. For a pod that is not evicted yet, that is
+ * where the current plan places it. For an evicted pod, it is the node of its successor: a pod that its owner created
+ * after the node began to leave. karpenter-ts only.
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
@@ -12,12 +12,15 @@ import type { SchedulingResult } from "../provisioning/result.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 /**
- * For each leaving node: the nodes that take its pods, with the number of pods. The key "" stands for a planned node.
- * The number 0 stands for a replacement that has taken no pods yet.
+ * For each leaving node (by name): the nodes that take its pods, and how many each. The key "" stands for planned nodes
+ * that do not exist yet. The number 0 stands for a replacement that has taken no pods yet.
  */
 export type MovesUnderWay = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-/** For each leaving node and each owner of pods: the most pods of this owner that were ever seen on the node. */
+/**
+ * For each leaving node (by name) and each owner of pods (by UID): the most pods of this owner that were ever seen
+ * there.
+ */
 export type SeenLeaving = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 type Counts = Map<string, number>;
@@ -75,6 +78,7 @@ export function movesUnderWay(
   return new Map(moves.filter(([, to]) => to.size > 0));
 }
 
+/** A pod and its node. */
 interface Placed {
   readonly pod: Pod;
   /** The name of a node. "": a planned node, which does not exist yet. */
@@ -92,8 +96,8 @@ function plannedPlaces({
 }
 
 /**
- * Pods that may replace moved pods, by owner: pods on nodes that are not leaving, and pods with a planned place. The
- * oldest come first.
+ * Pods that may be successors of evicted pods, by UID of their owner: pods on nodes that are not leaving, and pending
+ * pods with a planned place. The oldest come first.
  */
 function successorsOf(
   nodes: readonly NodeView[],

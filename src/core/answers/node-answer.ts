@@ -47,7 +47,7 @@ export interface NodeAnswer {
   readonly pods?: readonly string[];
   /** Room that is kept on the node for CapacityBuffers. Absent: none. */
   readonly headroom?: readonly RoomKept[];
-  /** Conditions of the claim because of which the node will be disrupted. */
+  /** Conditions of the claim that lead to its disruption, such as Drifted. */
   readonly marks?: readonly Mark[];
   readonly expires?: { readonly at: string; readonly mode: "forceful" | "voluntary" };
   /** Why the node is not disrupted, the most important reason first. Empty: nothing protects it. */
@@ -103,7 +103,7 @@ export function nodeAnswer(
   }
   const { claim, pool, candidate } = owned;
   const removal = commands.find(({ nodes }) => nodes.some((one) => one.node === node.name));
-  // If the next command removes the node, reasons against removing it alone do not apply.
+  // The next command removes the node together with others. So what only prevents its removal alone is left out.
   const holds = holdsOf(picture, owned).filter(
     ({ against }) => removal === undefined || !against.every((one) => one === removal.reason),
   );

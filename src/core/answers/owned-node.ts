@@ -5,7 +5,7 @@ import { type Candidate, candidateOf } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import type { NodeView } from "../state/node-view.ts";
 
-/** A node with its claim, its pool and its candidate. */
+/** A node that Karpenter owns. `pool` is undefined if the pool no longer exists. */
 export interface Owned {
   readonly node: NodeView;
   readonly claim: NodeClaim;

@@ -1,7 +1,8 @@
 /**
- * Simulates all planning passes that the provisioner makes for one batch, if nothing else happens. Each pass sees what
- * earlier passes launched. A claim that held units of several reservations then uses only one unit, and a claim counts
- * against limits as its launched type. So a later pass may place pods that an earlier pass left pending.
+ * Simulates all passes that the provisioner makes for one batch of pods, if nothing else happens. Each pass sees what
+ * earlier passes launched. A planned claim counts as a large type against limits, and holds units of all reservations
+ * that it may use. Once launched, it counts as its own type and uses one unit. So a later pass may place pods that an
+ * earlier one left pending.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -36,7 +37,10 @@ export interface PlayedPasses<T extends SchedulingResult = SchedulingResult> {
 /** A batch needs about one pass for each reservation that it may use, so 50 passes suffice. Exported for tests. */
 export const MOST_PASSES = 50;
 
-/** Simulates passes until all pods have a place or a pass places no further pod. `plan`: plans one pass. */
+/**
+ * Simulates passes until all pods have a place or a pass places no more pods than the one before. `plan`: plans one
+ * pass.
+ */
 export function playPasses<T extends SchedulingResult>(
   input: SchedulingInput,
   plan: (input: SchedulingInput) => T,

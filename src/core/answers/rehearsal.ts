@@ -1,7 +1,7 @@
 /**
- * Simulates the future: pending pods are placed, then the disruption loop runs command by command until it has nothing
- * more to do. The decisions are those of the live loop: the same methods, waits and hold-offs. Between commands the
- * clock jumps to the next time at which a hold ends.
+ * Simulates the future: places pending pods, then runs the disruption loop command by command until it has nothing more
+ * to do. The methods, waits and hold-offs are those of the live loop. If there is no command, the clock jumps to the
+ * next time at which something that protects a node ends.
  */
 
 import { keyOf } from "../../apis/meta.ts";
@@ -58,8 +58,8 @@ export interface Step {
 }
 
 /**
- * Why the simulation ended. `settled`: nothing is left to do. `horizon`: the simulated time is over. `limit`: the most
- * rounds were made.
+ * Why the simulation ended. `settled`: nothing is left to do. `horizon`: the simulated time is over. `limit`: the
+ * largest number of rounds, or of failed validations in a row, was reached.
  */
 export type Ending = "settled" | "horizon" | "limit";
 
@@ -77,18 +77,19 @@ const DRAIN_MS = 30_000;
 /** Milliseconds between two rounds of the disruption loop. */
 const POLL_MS = 10_000;
 const MOST_ROUNDS = 5_000;
-/** The most proposals that may fail their validation in a row. */
+/** The most rounds in a row whose commands all fail their validation. */
 const MOST_REJECTED = 20;
 
 /** Plans one planning pass. */
 export type PlanPass = (input: SchedulingInput) => Steps<SchedulingResult>;
 
+/** The model after one step. */
 interface Provisioned {
   readonly model: Model;
   readonly step: Step;
 }
 
-/** Places the pending pods. Returns the same model if nothing changes. */
+/** Places the pending pods. If nothing changes, the result has the same model object. */
 export function* provision(before: Model, plan: PlanPass): Steps<Played> {
   const bound = yield* takeRoom(before, plan);
   const { model } = bound;
@@ -119,8 +120,8 @@ export function* provision(before: Model, plan: PlanPass): Steps<Played> {
 }
 
 /**
- * Binds pending pods to existing nodes as kube-scheduler does, which does not know the room of CapacityBuffers. Without
- * CapacityBuffers, nothing is bound here: the plan places these pods.
+ * Binds pending pods to existing nodes as kube-scheduler would. kube-scheduler knows nothing of CapacityBuffers, so
+ * these pods may take their room. Without CapacityBuffers, nothing is bound here: the plan places these pods.
  */
 function* takeRoom(model: Model, plan: PlanPass): Steps<Played> {
   const { scheduling, nowMs } = model.picture;
@@ -212,8 +213,8 @@ export function* rehearse(start: Model, plan: PlanPass, untilMs: number): Steps<
 }
 
 /**
- * Finishes what has begun: removes leaving nodes, adjusts static pools, and places pending pods. If nodes were removed,
- * the clock moves until they are gone.
+ * Finishes what has begun: removes leaving nodes, adjusts static pools to their replicas, and places pending pods. If
+ * nodes were removed, the clock is set to the time when they are gone.
  */
 export function* settle(before: Model, plan: PlanPass): Steps<Played> {
   const { model, steps } = yield* underWay(before, plan);
@@ -244,6 +245,7 @@ function* placeWaiting(before: Model, plan: PlanPass): Steps<Played> {
   return { model: placed.model, steps: [...kept.steps, ...placed.steps] };
 }
 
+/** The model after some steps. */
 interface Played {
   readonly model: Model;
   readonly steps: readonly Step[];
@@ -285,7 +287,7 @@ function* oneRound(
   return { model: last.model, steps: [...steps, ...last.steps] };
 }
 
-/** Begins all these commands at the same time, and moves the clock to the end of the last one. */
+/** Begins all these commands at the same time, and sets the clock to the time when the last one has ended. */
 function* carryAll(
   before: Model,
   method: Method,
@@ -362,7 +364,10 @@ function* stepOf(
   };
 }
 
-/** The next time at which a hold of any node ends. */
+/**
+ * The next time at which something that protects a node from disruption ends, or a repair is due. Undefined: there is
+ * none.
+ */
 function* nextChange({ picture, pools }: Model): Steps<number | undefined> {
   const { nowMs, ledger, nodes } = picture;
   const ends = yield* flatMapInSteps(nodes, (node) => {

@@ -1,6 +1,6 @@
 /**
- * Explains why repack, which replaces many nodes together, does not replace a node: it could save too little, or no
- * plan was cheap enough.
+ * Explains why repack does not replace a node: it could save too little, or no plan was cheap enough. Repack is the
+ * disruption method that replaces many nodes together.
  */
 
 import { toRfc3339 } from "../../base/clock.ts";
@@ -19,8 +19,8 @@ import type { FoundCommands } from "../disruption/run-round.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 /**
- * Why repack does not replace the node, as a sentence. Undefined: another reason, a budget or a PodDisruptionBudget
- * protects it.
+ * Why repack does not replace the node, as a sentence. Undefined: something else than repack protects the node, for
+ * example a budget.
  */
 export function repackAnswer(
   picture: Picture,
@@ -72,8 +72,8 @@ function waitsUntil({ poolIds }: PoolGroup, round: Round): DeferredUntil | undef
 }
 
 /**
- * The nodes that repack would choose together with the candidate. More expensive nodes are left out: repack has tried
- * them first, and found no plan for them.
+ * The nodes that repack would choose together with the candidate. Repack rates all nodes and first tries those that
+ * waste the most of their price. These are left out here if the candidate is not among them.
  */
 function choiceWith(
   candidate: Candidate,

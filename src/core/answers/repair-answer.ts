@@ -20,7 +20,10 @@ import type { Owned } from "./owned-node.ts";
 export interface Repairs {
   readonly policies: readonly RepairPolicy[];
   readonly isOn: boolean;
-  /** Whether broken nodes are deleted immediately, without regard to budgets. */
+  /**
+   * Whether the older node repair (`--legacy-node-repair`) is used, which deletes broken nodes without regard to
+   * budgets.
+   */
   readonly isLegacy: boolean;
 }
 
@@ -96,6 +99,7 @@ export function repairAnswer(
   };
 }
 
+/** The condition of a node whose repair is due first, and how the node is repaired. */
 interface FirstRepair {
   readonly conditionType: string;
   readonly conditionStatus: string;

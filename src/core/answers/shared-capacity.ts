@@ -1,6 +1,6 @@
 /**
- * Capacity that several pools share, in a simulation: units of capacity reservations and quotas of the cloud account.
- * A launched node uses them up, and frees them when it is removed.
+ * Counts capacity that several pools share, in a simulation: units of capacity reservations and quotas of the cloud
+ * account. A launched node uses units of them, and frees them when it is removed.
  */
 import { CAPACITY_TYPE_LABEL_KEY, INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";

@@ -9,17 +9,19 @@ import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { changesWithin, REASONS } from "./calendar.ts";
 
+/** A span of time in which the budgets allow the same number. */
 export interface Span {
   /** The times are RFC 3339. The next span begins at `to`. */
   readonly from: string;
   readonly to: string;
   /**
-   * How many nodes may be disrupted at the same time, including nodes that are not ready or leaving. Absent: a budget
-   * is invalid.
+   * How many nodes of the pool may be disrupted at the same time, including nodes that are not Ready or leaving.
+   * Absent: a budget is invalid.
    */
   readonly allowed?: number;
 }
 
+/** The spans of a week for one reason for disruption. */
 export interface ReasonWeek {
   readonly reason: CommandReason;
   /** The spans follow each other without a gap. Neighbours differ in the number that they allow. */

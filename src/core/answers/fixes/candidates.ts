@@ -1,21 +1,24 @@
 /**
- * Candidates for a fix, and the order in which they are examined: the cheapest edits first, then the closest way, then
- * by text.
+ * The fixes that the search for a fix may examine, and their order: cheapest edits first. A fix is a list of edits with
+ * which a pod without a place gets one.
  */
 import { compareText } from "../../../base/text-order.ts";
 import type { Edit } from "./edits.ts";
 import { costOf } from "./obstacles.ts";
 
-/** A candidate for a fix: edits that should let the pod get a new node of one pool. */
+/** A possible fix: edits that should let the pod get a new node of one pool. */
 export interface ForNewNode {
   readonly poolId: string;
-  /** Which required term of the pod, and which place of its volumes, the node must satisfy. Both are indices. */
+  /**
+   * Indices: which of the pod's required node affinity terms, and which of the places of its volumes, the node must
+   * satisfy.
+   */
   readonly term: number;
   readonly place: number;
   readonly edits: readonly Edit[];
 }
 
-/** A candidate for a fix: edits that may place the pod on any node. */
+/** A possible fix: edits of the pod alone, with which it may fit on any node. */
 export interface ForAnyNode {
   readonly poolId?: undefined;
   readonly edits: readonly Edit[];
@@ -27,7 +30,7 @@ export type FixCandidate = ForNewNode | ForAnyNode;
 export interface Ranked {
   readonly state: FixCandidate;
   readonly cost: number;
-  /** The index of this way in the list of ways to remove its obstacle. At equal cost, the lower index comes first. */
+  /** The index of the last edits among all ways to remove an obstacle. At equal cost, the lower index comes first. */
   readonly at: number;
   readonly id: string;
 }

@@ -1,7 +1,6 @@
 /**
- * Edits that would give a pod a place. An edit changes one field of one object. It is plain data, so it can be shown to
- * a person or tried in a plan. The rank of an edit estimates how much the object's owner will mind it. Edits of low
- * rank are tried first.
+ * Edits of pods and NodePools that may give a pod a place. An edit changes one field of one object. It is plain data,
+ * so it can be shown to a person or tried in a plan.
  */
 import type {
   Container,
@@ -26,6 +25,7 @@ import {
   withLowered,
 } from "./lower-requests.ts";
 
+/** An edit of a pod. */
 export type PodEdit =
   | { readonly on: "pod"; readonly change: "tolerate"; readonly toleration: Toleration }
   | { readonly on: "pod"; readonly change: "dropKey"; readonly key: string }
@@ -60,6 +60,7 @@ export type PodEdit =
       readonly of: readonly ("containers" | "initContainers")[];
     };
 
+/** An edit of a NodePool. */
 export type PoolEdit = { readonly on: "pool"; readonly poolId: string } & (
   | {
       readonly change: "limit";
@@ -79,6 +80,7 @@ export type PoolEdit = { readonly on: "pool"; readonly poolId: string } & (
 
 export type Edit = PodEdit | PoolEdit;
 
+/** How much the owner of the object will probably mind each kind of edit. Edits of low rank are tried first. */
 const RANKS: Readonly<Record<Edit["change"], number>> = {
   renameKey: 0,
   limit: 1,
@@ -181,8 +183,8 @@ function withoutPort(containers: readonly Container[], port: number): readonly C
 }
 
 /**
- * Removes a key from the selector and the required node affinity. A term that had only this key is then satisfied by
- * every node. A term that was empty before matches no node, with or without the key.
+ * Removes a key from the selector and the required node affinity. If a term had only this key, every node now satisfies
+ * the node affinity, so it is removed. A term that was empty before matches no node, with or without the key.
  */
 function withoutKey(spec: PodSpec, key: string): PodSpec {
   const { [key]: _, ...nodeSelector } = spec.nodeSelector ?? {};
@@ -268,8 +270,8 @@ export function editedPool(pool: Pool, edit: PoolEdit): Pool {
 }
 
 /**
- * Changes the requirement so that it allows the value: adds the value to In, removes it from NotIn, or drops a bound
- * that excludes it.
+ * Changes the requirement so that it allows the value: adds the value to In, removes it from NotIn, or drops the
+ * requirement if it is a bound or DoesNotExist.
  */
 function allowing(spec: RequirementSpec, value: string): RequirementSpec[] {
   const values = spec.values ?? [];

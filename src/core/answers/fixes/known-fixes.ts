@@ -1,12 +1,13 @@
 /**
- * The smallest fixes that were found for other kinds of pods. If a lowered request was enough for one kind, it is
- * mostly enough for kinds with similar requests. So fewer plans are needed to find the amount. Only edits of requests
- * are stored: plans with edits of pools are shared between kinds anyway.
+ * Remembers the smallest fixes that were found for some pods, to find fixes for other pods with fewer plans. If a
+ * lowered request was enough for some pods, it is mostly enough for pods with similar requests. Only edits of requests
+ * are stored: plans with edits of pools are shared between pods anyway.
  */
 import type { Edit } from "./edits.ts";
 
 type Lowered = Extract<Edit, { readonly change: "request" }>;
 
+/** The smallest fixes that consist of lowered requests. */
 export class KnownFixes {
   /** The latest fix for each set of edited fields. */
   readonly #least = new Map<string, readonly Lowered[]>();
@@ -16,8 +17,8 @@ export class KnownFixes {
   }
 
   /**
-   * The same edits with the amounts that were enough for other kinds. Undefined: no amounts are known, or they are not
-   * smaller.
+   * The same edits with the amounts that were enough for other pods. Undefined: no such amounts are known, or they
+   * change as much as the given ones.
    */
   like(edits: readonly Edit[]): readonly Edit[] | undefined {
     const least = areLowered(edits) ? this.#least.get(shapeOf(edits)) : undefined;

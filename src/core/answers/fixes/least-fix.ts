@@ -1,7 +1,7 @@
 /**
  * Makes a fix smaller while it is still enough: drops edits that are not needed, loosens a spread instead of dropping
- * it, and changes amounts as little as possible. Each check whether edits are enough costs a plan. So amounts are found
- * by halving intervals.
+ * it, and changes amounts as little as possible. Each check whether edits are enough needs a plan of the whole batch,
+ * so amounts are found by halving intervals.
  */
 
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -22,8 +22,9 @@ const REQUEST_UNITS: Readonly<Record<string, number>> = {
 };
 
 /**
- * A higher limit may place fewer pods than a lower one: an earlier node may then become a larger type, which uses more
- * of the limit. So if there are at most this many amounts, each is tried, the lowest first.
+ * If there are at most this many possible amounts of a limit, each is tried, the lowest first. Halving would not find
+ * all of them, because a higher limit may place fewer pods: an earlier node then becomes a larger type and uses more of
+ * the limit.
  */
 const TRIED_ONE_BY_ONE = 20;
 
@@ -37,8 +38,8 @@ const TRIED_IN_ALL_PARTS = 4;
 const MORE_SKEW = 20;
 
 /**
- * The smallest fix that is found. `edits`: a fix that is enough for pods like this one. `isEnough` may return false if
- * no further plan is allowed.
+ * The smallest fix that is found. `edits`: a fix that is enough for this pod. `isEnough`: checks edits by a plan; it
+ * returns false if no further plan is allowed.
  */
 export function leastFix(
   edits: readonly Edit[],
@@ -165,8 +166,7 @@ function leastLowered(
   // same total.
   const same = requestEdits(pod, resource, to);
   if (same !== undefined && same.length <= lowered.length && !deepEqual(same, lowered)) allows(0);
-  // The sufficient amount is mostly what an instance type offers. Then the pod fits no longer with one unit more, and
-  // the search ends here.
+  // The amount is mostly what an instance type offers. Then one unit more is not enough, and the search ends here.
   if (to + unit !== to && allows(1)) halve(1, Math.ceil((from - to) / unit), allows);
   return least;
 }

@@ -1,7 +1,7 @@
 /**
- * Ways to raise a pool's limits so that pods get a place. A planned node is charged as its cheapest type. With
- * minValues it is charged as its largest type when it is opened, and less when pods narrow it. So a plan without limits
- * does not show all amounts that are needed; this file adds more amounts.
+ * Ways to raise a pool's limits so that pods get a place. How much a limit must be raised cannot be read from a plan
+ * without limits. There a planned node counts as its cheapest type. With limits and minValues, it counts as its largest
+ * type at first, and less when pods narrow its types. So this file proposes several amounts.
  */
 import type { Pool } from "../../../apis/hub/pool.ts";
 import type { Resources } from "../../../apis/resources.ts";
@@ -35,10 +35,10 @@ export function largestOf({ table, usable }: Template): Resources {
 }
 
 /**
- * Ways to raise the limits that are exceeded by `claims`, the claims of a plan without limits. All of these limits are
- * raised: to the sum of the cheapest types, of the largest types of each claim, or of the pool's largest type. Or only
- * one or two of them are raised, so high that they have no effect: the plan may then use more and smaller nodes within
- * the other limits.
+ * Ways to raise the limits that `claims` exceed. `claims`: the claims of a plan without limits. One group of ways
+ * raises all exceeded limits: to the sum of the cheapest types, of the largest type of each claim, or of the pool's
+ * largest type. Another group raises only one or two of them, so high that they have no effect. The plan may then use
+ * more and smaller nodes within the other limits.
  */
 export function limitWays(counted: Counted, claims: readonly PlannedClaim[]): Edit[][] {
   const { pool, usage, largest, pods } = counted;
@@ -64,8 +64,9 @@ export function limitWays(counted: Counted, claims: readonly PlannedClaim[]): Ed
 }
 
 /**
- * The edits with lower limits, as low as `claims` (the claims of the plan with these edits) allow. The lowest limits
- * come first. Limits that were tried are mostly far too high, so the search for the smallest fix starts here.
+ * The same edits with lower limits, in one or two variants, the lowest first. `claims`: the claims of the plan with
+ * these edits, which show how much is needed. Limits that were tried are mostly far too high, so the search for the
+ * smallest fix starts here.
  */
 export function fittedLimits(
   edits: readonly Edit[],

@@ -18,8 +18,8 @@ export interface LoweredRequest {
 }
 
 /**
- * The lowered requests with which the pod requests `most` of the resource. Undefined: the overhead of its runtime alone
- * is more than that.
+ * The lowered requests with which the pod requests `most` of the resource. Undefined: not possible, because the
+ * overhead of its RuntimeClass alone is more.
  */
 export function lowerRequests(
   pod: Pod,

@@ -1,7 +1,7 @@
 /**
- * The obstacles between a pod and a new node of one pool that are seen without planning: taints, labels, volumes,
- * instance types. Each obstacle has the edits that would remove it. remedy.ts finds the obstacles that only a plan
- * shows (limits, topology, host ports).
+ * The obstacles between a pod and a new node of one pool that can be found without a plan: taints, labels, volumes,
+ * instance types. Each has the edits that would remove it. remedy.ts finds the obstacles that only a plan shows
+ * (limits, topology, host ports).
  */
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod, Toleration } from "../../../apis/core/pod.ts";
@@ -36,8 +36,8 @@ import { type Edit, rankOf, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
 
 /**
- * Why a pod cannot get a new node of a pool. Each way is a list of edits that together remove the obstacle. Without a
- * way, it cannot be removed.
+ * One reason why a pod cannot get a new node of a pool. Each of `ways` is a list of edits that together remove the
+ * obstacle. If there is none, no edit removes it.
  */
 export interface Obstacle {
   readonly texts: readonly string[];
@@ -58,7 +58,7 @@ export interface TypeMiss {
 const INTEGER = /^\d+$/;
 /** The most values of a requirement that are tried. */
 const TRIED_VALUES = 3;
-/** The most kinds of edits that are tried to make an instance type fit. */
+/** The most different sets of edited fields that are tried to make an instance type fit. */
 const TRIED_TYPES = 4;
 
 /** The taints that the pod does not tolerate. PreferNoSchedule taints do not count. */
@@ -75,7 +75,9 @@ export function tolerationOf({ key, value, effect }: Taint): Toleration {
     : { key, operator: "Equal", value, effect };
 }
 
-/** The requirements of the pod's required term that the pool's nodes cannot satisfy. */
+/**
+ * The labels that the pod requires and that the pool's nodes cannot have. `wanted`: one of the pod's required terms.
+ */
 export function labelObstacles(
   wanted: Requirements,
   template: Template,
@@ -92,7 +94,10 @@ export function labelObstacles(
   });
 }
 
-/** What the pool's nodes cannot satisfy of `volumes`: one of the sets of requirements that suit the pod's volumes. */
+/**
+ * The labels that the pod's volumes require and that the pool's nodes cannot have. `volumes`: one of the places where
+ * all volumes can be attached.
+ */
 export function volumeObstacles(
   volumes: Requirements,
   template: Template,
@@ -116,8 +121,8 @@ function isNowhere({ complement, values }: Requirement): boolean {
 
 /**
  * Edits that give the pool more zones or capacity types, for pods that need several, such as pods with anti-affinity.
- * An edit allows one more zone or capacity type of the pool's types. Or it allows types that bring a new one, if the
- * pool excludes these types by one key only.
+ * An edit allows a further zone or capacity type that the cloud offers. Or it allows instance types that are offered in
+ * a new one and that the pool excludes by one key only.
  */
 export function domainWays({ pool, table }: Template): Edit[][] {
   const own = pool.requirements.map(toRequirement);
@@ -151,8 +156,8 @@ export function domainWays({ pool, table }: Template): Edit[][] {
 }
 
 /**
- * Edits that let the pool use types that it excludes by one key and that fit into its limits. Types that use the
- * smallest share of the limits come first.
+ * Edits that allow instance types which fit into the pool's limits and which it excludes by one key only. Types that
+ * use the smallest share of the limits come first.
  */
 export function smallerWays(template: Template, requests: Resources): Edit[][] {
   const { pool, table } = template;
@@ -180,7 +185,7 @@ export function smallerWays(template: Template, requests: Resources): Edit[][] {
     .map(([, { way }]) => way);
 }
 
-/** The share of what is left of a limit that a node of this capacity uses, for the limit where it is largest. */
+/** The share of a limit's remainder that a node of this capacity uses: the largest over all limits. */
 function shareOfLimits({ budget: { remaining } }: Template, capacity: Resources): number {
   const shares = Object.entries(remaining).map(([name, left]) =>
     left > 0 ? (capacity[name] ?? 0) / left : 0,
@@ -194,6 +199,7 @@ function missOf(requirement: Requirement, labels: Readonly<Record<string, readon
   return labels[key]?.some((value) => allows(requirement, value)) === false ? [key] : [];
 }
 
+/** Edits of the pool with which its nodes satisfy the requirement. */
 function poolWays(wanted: Requirement, { pool, table }: Template): Edit[][] {
   const { key } = wanted;
   const ways: Edit[][] = [];

@@ -1,5 +1,5 @@
 /**
- * Ways to place a pod by one edit of the pod alone. They are tried whatever the obstacle is. After such an edit, the
+ * Edits of a pod alone with which it may get a place. They are tried whatever the obstacle is. After such an edit, the
  * pod may fit on an existing node, or on a node that is planned for other pods.
  */
 
@@ -16,14 +16,15 @@ import { mayNotBeOvercommitted } from "./lower-requests.ts";
 import { tolerationOf } from "./obstacles.ts";
 
 /**
- * The smallest request that is tried. It shows whether a lower request helps at all. The right amount is found later.
+ * The smallest request that is tried, by resource; 1 for others. It shows whether a lower request helps at all. The
+ * right amount is found later.
  */
 const LEAST: Readonly<Record<string, number>> = {
   memory: 2 ** 20,
   "ephemeral-storage": 2 ** 20,
 };
 /** Kubernetes and Karpenter set and remove these taints themselves, so pods should not tolerate them. */
-const PASSING = /^(?:node\.kubernetes\.io|node\.cloudprovider\.kubernetes\.io|karpenter\.sh)\//;
+const TEMPORARY = /^(?:node\.kubernetes\.io|node\.cloudprovider\.kubernetes\.io|karpenter\.sh)\//;
 /** The most taints that are tried. Each one costs a plan. */
 const TRIED_TAINTS = 4;
 
@@ -84,7 +85,7 @@ function tolerations(pod: Pod, nodes: readonly NodeView[]): PodEdit[] {
   for (const { deleting, taints, available } of nodes) {
     const [taint, ...others] = forbiddingTaints(pod.spec.tolerations, taints);
     if (deleting || taint === undefined || others.length > 0) continue;
-    if (PASSING.test(taint.key) || !fits(requests, available)) continue;
+    if (TEMPORARY.test(taint.key) || !fits(requests, available)) continue;
     const toleration = tolerationOf(taint);
     const text = JSON.stringify(toleration);
     const known = found.get(text);
@@ -107,8 +108,8 @@ function requiredKeys({ nodeSelector = {}, affinity }: PodSpec): Set<string> {
 }
 
 /**
- * For each resource, two ways: the smallest request in the container whose request matters most, or in all containers
- * that request it. The overhead of the pod's runtime is not changed.
+ * Edits that lower requests to the smallest amount. For each resource there are up to two ways: in the container whose
+ * request matters most, or in all containers that request it. The overhead of the RuntimeClass is not changed.
  */
 function lessOfEach(pod: Pod): Edit[][] {
   const overhead = parseResources(pod.spec.overhead);

@@ -48,7 +48,7 @@ import {
 import { podWays, portEdits, ruleEdits } from "./pod-ways.ts";
 import { Templates, TrialPlans } from "./trial-plans.ts";
 
-/** The new node that the pod comes closest to. */
+/** The new node on which the pod would need the fewest changes to fit. */
 export interface NearMiss {
   readonly poolId: string;
   /** The closest instance type. Absent: no type of the pool fits, for a reason that concerns the whole pool. */
@@ -56,6 +56,7 @@ export interface NearMiss {
   readonly missing: readonly string[];
 }
 
+/** Edits with which the pods get a place. */
 export interface Fix {
   readonly edits: readonly Edit[];
   /** Keys of the edited pods: the pods without a place, and the other pods of their workloads. */
@@ -64,21 +65,24 @@ export interface Fix {
   readonly text: string;
 }
 
+/** What a person can do about a pod without a place. */
 export interface Remedy {
   readonly nearest?: NearMiss;
   readonly fix?: Fix;
 }
 
 /**
- * The most plans for one kind of pod, for making one fix smaller, and for all kinds. The numbers are fixed, so results
- * do not depend on how fast the computer is.
+ * The most plans that are made in the first round: to find a fix for one kind of pod, to make one fix smaller, and for
+ * all kinds together. A kind is a group of pods with the same explanation. The numbers are fixed, so results do not
+ * depend on how fast the computer is.
  */
 const PLANS_PER_CLASS = 24;
 const PLANS_PER_FIX = 64;
 const PLANS = 400;
 /**
- * The most additional plans after PLANS are used up: for all kinds, for one fix, and for one kind. They are for kinds
- * of pods without a fix or with a large one. They are also limited by work: pods times types and nodes.
+ * The most plans that are made in further rounds: for all kinds, to make one fix smaller, and to find a fix for one
+ * kind. They are for kinds whose fix was not found or not made small. They are also limited by work, which is pods
+ * times instance types and nodes.
  */
 const MORE_PLANS = 600;
 const MORE_PLANS_PER_FIX = 128;
@@ -90,7 +94,7 @@ const LOOKS_PER_CLASS = 300;
 const PLANNED_PODS = 200_000;
 /** The most edits of a fix. A fix with more edits would be a new design of the workload. */
 const MOST_EDITS = 4;
-/** The maximum cost of one obstacle when closest nodes are compared. Higher costs count as this cost. */
+/** The largest cost of one obstacle in the comparison of nodes. Higher costs count as this cost. */
 const MOST_COST = 1_000;
 const NO_WAY: Obstacle = { texts: [], ways: [] };
 /** The most required terms of a pod, and the most places of its volumes, that are tried. */
@@ -109,8 +113,8 @@ export function remedies(
     (alike) => new Search(input, alike, plans, templates, known),
   );
   /**
-   * For each kind: a fix of pools that was found for another kind and also places these pods. It may be smaller than
-   * the kind's own fix.
+   * For each kind: a fix by edits of pools that was found for another kind and also places these pods. It may be
+   * smaller than the kind's own fix.
    */
   const shared = new Map<Search, Fix>();
   const makeSmall = (search: Search, count: number) => {
@@ -131,14 +135,14 @@ export function remedies(
     search.run();
     makeSmall(search, PLANS_PER_FIX);
   }
-  // Second round, after PLANS are used up: first a fix for each kind, later the fixes are made small.
+  // Second round: first the kinds for which no plan was left get a fix, then all fixes are made small.
   plans.allow(Math.min(MORE_PLANS, Math.floor(MORE_WORK / workOf(input))));
   for (const search of searches) {
     plans.begin(PLANS_PER_CLASS);
     if (!search.isTried) search.run();
   }
   for (const search of searches) makeSmall(search, MORE_PLANS_PER_FIX);
-  // Third round: the kinds that used up their own plans without finding a fix.
+  // Third round: more plans for the kinds without a fix.
   for (const search of searches) {
     if (search.fix !== undefined) continue;
     plans.begin(MORE_PLANS_PER_CLASS);
@@ -167,19 +171,20 @@ function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod
   return [...classes.values()].sort((a, b) => b.length - a.length);
 }
 
+/** The search for a fix for one kind of pods. */
 class Search {
   readonly #input: SchedulingInput;
   /** Keys of the pods that the fix must place. */
   readonly #keys: ReadonlySet<string>;
-  /** Keys of the pods that are edited: editing a workload changes all its pods. */
+  /** Keys of the pods that are edited: an edit of a workload changes all its pods. */
   readonly #siblings: ReadonlySet<string>;
-  /** One pod of the kind, as an example. All pods of a kind are equal. */
+  /** One pod of the kind, for which all checks are made. All pods of a kind are equal. */
   readonly #one: UnschedulablePod;
-  /** The alternative requirements of the pod's volumes. */
+  /** The places where the pod's volumes can all be attached, as requirements on nodes. */
   readonly #places: readonly Requirements[];
   readonly #plans: TrialPlans;
   readonly #templates: Templates;
-  /** Keys of the pods without a place in the last plan. */
+  /** Keys of the pods without a place in the last plan that placed all pods of this kind. */
   #left: ReadonlySet<string> | undefined;
   readonly #misses = new WeakMap<ForNewNode, readonly TypeMiss[]>();
   #nearest: (NearMiss & { readonly cost: number }) | undefined;
@@ -191,7 +196,7 @@ class Search {
   #looks = 0;
   /** Whether all candidates were examined. */
   #isLooked = false;
-  /** Whether the search is over, or used up its own plans while other kinds of pods still had plans left. */
+  /** Whether this kind had its turn: its search is over, or it has used up the plans for one kind. */
   #isTried = false;
   #isSmall = false;
   readonly #knownFixes: KnownFixes;
@@ -249,8 +254,8 @@ class Search {
   }
 
   /**
-   * Examines one candidate. Returns its edits if they are enough. Undefined: they are not; candidates with more edits
-   * were added to `open`.
+   * Examines one candidate. Returns its edits, or smaller ones, if they are enough. Undefined: they are not. Then
+   * candidates with more edits were added to `open`.
    */
   #examine(state: FixCandidate, open: Heap<Ranked>): readonly Edit[] | undefined {
     const remaining = this.#remaining(state)[0];
@@ -270,7 +275,8 @@ class Search {
   }
 
   /**
-   * One candidate without edits for each pool, required term and place of volumes. The closest node is one of these.
+   * One candidate without edits for each pool, required term of the pod, and place of its volumes. The one with the
+   * fewest obstacles is remembered for {@link NearMiss}.
    */
   #statesAsIs(): ForNewNode[] {
     const terms = requiredAlternatives(this.#one.pod.spec).slice(0, TRIED_TERMS);
@@ -315,14 +321,15 @@ class Search {
   }
 
   /**
-   * The edits with the amounts of a fix that another kind needed. Undefined: no such fix is known, or it is not enough.
+   * The same edits with amounts that were enough for another kind. Undefined: no such fix is known, or it is not
+   * enough.
    */
   #likeOthers({ edits }: FixCandidate): readonly Edit[] | undefined {
     const less = this.#knownFixes.like(edits);
     return less !== undefined && this.#isEnough(less) ? less : undefined;
   }
 
-  /** The obstacles that remain after the edits, as far as they are known without a plan. */
+  /** The obstacles that remain after the edits of the candidate, as far as they can be found without a plan. */
   #remaining(state: FixCandidate): Obstacle[] {
     if (state.poolId === undefined) return [];
     const { pod, wanted, volumes, template, space } = this.#comparison(state);
@@ -368,11 +375,11 @@ class Search {
     }
     if (fell.has("topology")) ways.push(...ruleEdits(one.pod).map((edit) => [edit]));
     if (fell.has("hostPorts")) ways.push(...portEdits(one.pod).map((edit) => [edit]));
-    // The plan does not say why it opened no further node; a topology rule or minValues may be the reason. Also, other
-    // pods may leave room if they may use more domains.
+    // The plan does not say why it opened no further node. A topology rule or minValues may be the reason. More zones
+    // or capacity types may also help other pods, which then leave room.
     const isFull = fell.has("limits") || fell.has("minValues");
     if (isFull || fell.has("topology") || rejection?.promised) ways.push(...domainWays(template));
-    // A topology rule may require a planned node that minValues does not let the pod join.
+    // A topology rule may require a planned node that the pod cannot join because of minValues.
     if (isFull || fell.has("topology")) ways.push(...minValuesWays(pool));
     return { texts, ways };
   }
@@ -443,8 +450,8 @@ class Search {
   }
 
   /**
-   * The text about deleting the pod of a StatefulSet after the edit. An OrderedReady StatefulSet waits for its pending
-   * pod and does not replace it. A pod without a UID exists only in a file, so there is nothing to delete.
+   * The advice to delete the pod of a StatefulSet after the edit. A StatefulSet with the policy OrderedReady waits for
+   * its pending pod and does not replace it. A pod without a UID is from a file, so it cannot be deleted.
    */
   #deletion(): string[] {
     const { metadata } = this.#one.pod;
@@ -456,7 +463,9 @@ class Search {
   }
 }
 
-/** The cost of removing the obstacles, below 1. Among equally close nodes, the one with the lowest cost is chosen. */
+/**
+ * The cost of removing the obstacles, scaled to less than 1. It decides between nodes that are otherwise equally close.
+ */
 function removalCost(obstacles: readonly Obstacle[]): number {
   const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_COST));
   return least.reduce((sum, one) => sum + one, 0) / (MOST_COST * 100);

@@ -1,6 +1,6 @@
 /**
- * Trial plans and templates with edits applied, to find fixes. Many searches need the same plans and templates, so each
- * is made once.
+ * Plans the batch with edits applied, to find out whether they are a fix, and makes templates of edited pools. Many
+ * searches need the same plans and templates, so each is cached.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
@@ -16,7 +16,7 @@ import { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../../scheduling/volumes.ts";
 import { applyEdits, type Edit, editedPool, type PoolEdit } from "./edits.ts";
 
-/** The templates of pools after edits. */
+/** Makes the templates of pools after edits. A template has what all new nodes of a pool have in common. */
 export class Templates {
   readonly space: RequirementSpace;
   readonly volumes: VolumeIndex;
@@ -46,11 +46,13 @@ export class Templates {
 }
 
 /**
- * Plans the batch again after edits, to see whether they help. A plan with only edits of NodePools is the same for
- * every kind of pod, so it is cached.
+ * Plans the batch again after edits. A plan with only edits of NodePools is the same for every kind of pod, so it is
+ * kept for all kinds.
  */
 export class TrialPlans {
+  /** Number of plans made so far. */
   #made = 0;
+  /** The most plans: for the current kind of pod, and for all kinds. */
   #most = 0;
   #inAll = 0;
   readonly #input: SchedulingInput;
