@@ -49,6 +49,11 @@ export function addResources(a: Resources, b: Resources): Resources {
   return result;
 }
 
+/** Adds amounts to `sum`, which is changed. For sums over very many objects, where copies would take too long. */
+export function addToSum(sum: Record<string, number>, more: Resources): void {
+  for (const name in more) sum[name] = (sum[name] ?? 0) + (more[name] as number);
+}
+
 /** The difference for each resource name. It may be negative. */
 export function subtractResources(a: Resources, b: Resources): Resources {
   const result: Record<string, number> = { ...a };

@@ -8,6 +8,7 @@ import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { createdAtMs } from "../../apis/meta.ts";
 import {
   addResources,
+  addToSum,
   NO_RESOURCES,
   type Resources,
   subtractResources,
@@ -157,7 +158,7 @@ interface Limits {
   readonly daemons: Resources;
 }
 
-/** The sums of each node view. They are kept because views are immutable. */
+/** For each node view: the sums of its pods' limits. They are kept because views are immutable. */
 const limits = new WeakMap<NodeView, Limits>();
 
 function limitsOf(view: NodeView): Limits {
@@ -182,8 +183,8 @@ function* utilization(world: World): Series {
   for (const [at, view] of (yield* viewsOf(world)).entries()) {
     if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
     if (view.node === undefined) continue;
-    addTo(allocatable, view.allocatable);
-    addTo(available, view.available);
+    addToSum(allocatable, view.allocatable);
+    addToSum(available, view.available);
   }
   for (const name in allocatable) {
     const all = allocatable[name] ?? 0;
@@ -191,11 +192,6 @@ function* utilization(world: World): Series {
     const percent = (100 * (all - (available[name] ?? 0))) / all;
     yield { labels: { resource_type: resourceType(name) }, value: percent };
   }
-}
-
-/** Changes `sum` in place, because there may be a hundred thousand nodes. */
-function addTo(sum: Record<string, number>, resources: Resources): void {
-  for (const name in resources) sum[name] = (sum[name] ?? 0) + (resources[name] as number);
 }
 
 /** The amount of a resource as metrics show it: cpu in cores, other resources in their own unit. */

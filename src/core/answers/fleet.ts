@@ -11,7 +11,7 @@ import {
 } from "../../apis/karpenter/labels.ts";
 import { isRebooting, type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
-import type { Resources } from "../../apis/resources.ts";
+import { addToSum, type Resources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
@@ -131,8 +131,8 @@ export interface Fleet {
 const NODES_PER_STEP = 256;
 
 /**
- * The fleet of a model. `plan`: the plan for the pending pods, made from the same picture. An unchanged node is the same
- * object as in the previous fleet, so callers can compare by identity.
+ * The fleet of a model (model.ts). `plan`: the plan for the pending pods at the same moment. An unchanged node is the
+ * same object as in the previous fleet, so callers can compare by identity.
  */
 export function* fleetOf({ picture, pools }: Model, plan: SchedulingResult): Steps<Fleet> {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
@@ -312,7 +312,7 @@ class Holds {
   }
 }
 
-/** Sums over nodes. */
+/** Sums over some of the nodes. */
 interface Sums {
   readonly allocatable: Record<string, number>;
   readonly requested: Record<string, number>;
@@ -348,18 +348,14 @@ function noSums(): Sums {
 
 function addNode(sums: Sums, node: FleetNode): void {
   const { state, priceMicroUsdPerHour } = node;
-  addTo(sums.allocatable, node.allocatable);
-  addTo(sums.requested, node.requested);
+  addToSum(sums.allocatable, node.allocatable);
+  addToSum(sums.requested, node.requested);
   sums.nodes += 1;
   sums.pods += node.pods;
   sums.priceMicroUsdPerHour += priceMicroUsdPerHour ?? 0;
   if (priceMicroUsdPerHour === undefined && state !== "unmanaged") sums.unpriced += 1;
   if (state !== "running") sums.moving += 1;
   if (node.held !== undefined) sums.held += 1;
-}
-
-function addTo(sum: Record<string, number>, more: Resources): void {
-  for (const name in more) sum[name] = (sum[name] ?? 0) + (more[name] as number);
 }
 
 function poolsOf(pools: ReadonlyMap<string, Sums>): readonly FleetPool[] {

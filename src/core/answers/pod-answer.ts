@@ -17,7 +17,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { budgetsOf, pdbBlock } from "../../apis/policy/pdb.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import type { ObjectName } from "../disruption/candidates.ts";
+import { objectName } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type LaunchFacts, launchFacts } from "./command-answer.ts";
@@ -97,13 +97,7 @@ function holdsOfPod({ nowMs, pdbs }: Picture, pod: Pod): BoundPodAnswer["holds"]
   }
   const block = isReschedulable(pod) && isActive(pod) ? pdbBlock(pod, pdbs) : undefined;
   if (block !== undefined) {
-    const [first = ""] = block.pdbs;
-    const at = first.indexOf("/");
-    const by: ObjectName = {
-      kind: "PodDisruptionBudget",
-      namespace: first.slice(0, at),
-      name: first.slice(at + 1),
-    };
+    const by = objectName("PodDisruptionBudget", block.pdbs[0] ?? "");
     const says =
       block.reason === "multiple"
         ? "more than one PodDisruptionBudget guards it: the API server evicts no such pod"
@@ -184,7 +178,7 @@ function whyNoOther(pod: Pod, owned: Owned | undefined): string {
   const { claim } = owned;
   const poolId = poolIdOfClaim(claim);
   if (poolId === undefined) return ", a node without a NodePool";
-  // The picture may come from files without the pool, so this does not claim that the pool was deleted.
+  // The state of the cluster may come from files without the pool. So this does not say that the pool was deleted.
   const name = poolId.slice(poolId.indexOf("/") + 1);
   return `, a node whose ${vocabulary(claimGeneration(claim)).poolKind} ${name} is not there`;
 }

@@ -189,7 +189,7 @@ function brokenNodeOf(
   return { conditions, isForbidden, blocking: blocking?.message };
 }
 
-/** A managed node. */
+/** A node that Karpenter owns. */
 export interface OwnedNode {
   readonly node: NodeView;
   readonly claim: NodeClaim;
@@ -323,7 +323,7 @@ function* podBlocks(
 }
 
 /** The object with this key, which has the form `namespace/name`. */
-function objectName(kind: string, key: string): ObjectName {
+export function objectName(kind: string, key: string): ObjectName {
   const at = key.indexOf("/");
   return { kind, namespace: key.slice(0, at), name: key.slice(at + 1) };
 }

@@ -5,7 +5,7 @@
 import { isActive, isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
-import type { Resources } from "../../apis/resources.ts";
+import { addToSum, type Resources } from "../../apis/resources.ts";
 import { firstNotBelow } from "../../base/sorted.ts";
 
 /** The sums of the requests of all pods on a node, and of its DaemonSet pods. */
@@ -176,12 +176,8 @@ function inOrder(sum: Sum): Resources {
 
 function addPod({ requests, daemonRequests }: Sums, pod: Pod): void {
   const wanted = podRequests(pod);
-  addTo(requests, wanted);
-  if (isOwnedByDaemonSet(pod)) addTo(daemonRequests, wanted);
-}
-
-function addTo(sum: Sum, more: Resources): void {
-  for (const name in more) sum[name] = (sum[name] ?? 0) + (more[name] as number);
+  addToSum(requests, wanted);
+  if (isOwnedByDaemonSet(pod)) addToSum(daemonRequests, wanted);
 }
 
 /**
