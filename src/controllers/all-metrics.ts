@@ -14,7 +14,7 @@ import { NODECLAIM_METRICS } from "./nodeclaim/metrics.ts";
 import { PROVISIONING_METRICS } from "./provisioning/metrics.ts";
 import { STATE_METRICS } from "./state/metrics.ts";
 
-/** All metrics of the controllers. Some labels come from the provider. */
+/** All metrics of the controllers. */
 export function controllerMetrics(
   provider: Pick<CloudProvider, "nodeClassKinds" | "wellKnownLabels">,
 ): readonly MetricSpec[] {

@@ -1,6 +1,6 @@
 /**
- * Reads and writes claims of every API version. They are read in the v1 form and written back with the fields of their
- * own kind. Requests name the native kind, so a NodeClaim and a Machine of the same name are two objects.
+ * Reads and writes claims of every API version. Claims are read in the v1 form, and written back with the fields of
+ * their own kind. A request names the kind as it is stored, because a NodeClaim and a Machine may have the same name.
  */
 
 import type { Node } from "../apis/core/node.ts";
@@ -37,7 +37,8 @@ const CLAIMS_PER_STEP = 256;
  */
 const converted = new WeakMap<KubeObject, NodeClaim>();
 
-function hub(native: KubeObject): NodeClaim {
+/** The claim in the v1 form. */
+function v1Form(native: KubeObject): NodeClaim {
   let claim = converted.get(native);
   if (claim === undefined) {
     claim = toClaim(native);
@@ -54,7 +55,7 @@ function kindNamed(name: string): Kind | undefined {
 export function readClaim(world: Pick<World, "mirrors">, request: Request): NodeClaim | undefined {
   const kind = kindNamed(request.kind);
   const native = kind === undefined ? undefined : nativeClaims(world, kind).get(request.name);
-  return native === undefined ? undefined : hub(native);
+  return native === undefined ? undefined : v1Form(native);
 }
 
 /**
@@ -67,7 +68,7 @@ export function* listClaimsInSteps(world: Pick<World, "mirrors">): Steps<readonl
     const natives = nativeClaims(world, kind).list();
     yield;
     yield* eachInSteps(natives, CLAIMS_PER_STEP, (native) => {
-      claims.push(hub(native));
+      claims.push(v1Form(native));
     });
   }
   return claims;
@@ -79,7 +80,7 @@ export function claimsByProviderId(
   providerId: string,
 ): readonly NodeClaim[] {
   return CLAIM_KINDS.flatMap((kind) =>
-    nativeClaims(world, kind).byIndex("providerId", providerId).map(hub),
+    nativeClaims(world, kind).byIndex("providerId", providerId).map(v1Form),
   );
 }
 
@@ -107,12 +108,12 @@ export async function patchClaim(
     fromClaim(before),
     fromClaim(after),
   );
-  return result === undefined ? undefined : hub(result);
+  return result === undefined ? undefined : v1Form(result);
 }
 
 /**
- * Changes a claim that others may also write. After a conflict `change` is applied again to the newest object. Resolves
- * to `undefined` if the claim is gone or was replaced. Rejects after the third conflict.
+ * Changes a claim that other programs may also write. After a conflict, `change` is applied again to the newest object.
+ * Resolves to `undefined` if the claim is gone or another one has its name. Rejects after the third conflict.
  */
 export function changeClaim(
   world: Pick<World, "kube">,
@@ -133,11 +134,11 @@ export async function storedClaim(
 ): Promise<NodeClaim | undefined> {
   const { name } = claim.metadata;
   const live = await getIfThere(world.kube, claimKind(claim), { name });
-  return live && hub(live);
+  return live && v1Form(live);
 }
 
 async function readStored(world: Pick<World, "kube">, claim: NodeClaim): Promise<NodeClaim> {
-  return hub(await world.kube.get(claimKind(claim), { name: claim.metadata.name }));
+  return v1Form(await world.kube.get(claimKind(claim), { name: claim.metadata.name }));
 }
 
 /** Whether this provider serves the claim's kind of node class. Other providers' claims are ignored. */
@@ -198,7 +199,7 @@ export function classSourcesForClaims(world: Pick<World, "mirrors" | "cloud">): 
   return world.cloud.nodeClassKinds.map((kind) =>
     sourceOfMany(kind, ({ metadata }) =>
       requestsOfClaims(world, (native) => {
-        const { nodeClassRef } = hub(native).spec;
+        const { nodeClassRef } = v1Form(native).spec;
         return nodeClassRef.kind === kind.kind && nodeClassRef.name === metadata.name;
       }),
     ),

@@ -1,8 +1,8 @@
 /**
- * Whether decisions may be made while claims are not launched. The size of such a claim is not known, so upstream waits
- * for all of them. Then one slow cloud, or one claim that is refused again and again, blocks all planning. Here
- * planning goes on after some seconds under two conditions. It is known which pods the claim was planned for, so they
- * are left out. And no limit depends on the size of the claim.
+ * Decides whether the cluster may be planned while some claims are not launched. The capacity of such a claim is not
+ * known, so upstream waits for all of them. But then one slow cloud, or one claim that is refused again and again,
+ * blocks all planning. Here planning goes on after some seconds if two conditions hold. It is known for which pods the
+ * claim was planned, so these pods are left out. And no limit depends on the capacity of the claim.
  */
 import { claimKind, poolIdOfClaim } from "../apis/hub/claim.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
@@ -17,8 +17,8 @@ const LAUNCH_WAIT_MS = 10_000;
 /** Milliseconds between log messages about the same wait. */
 const SAID_AGAIN_MS = 60_000;
 /**
- * Milliseconds after which a claim that the mirror lacks counts as deleted. A new claim may be missing for a moment,
- * and a watch that delivers nothing counts as broken after a minute.
+ * Milliseconds after which a claim that the local copy lacks counts as deleted. A new claim may be missing for a
+ * moment, and a watch that delivers nothing counts as broken after a minute.
  */
 const GONE_MS = 120_000;
 /** The most names in one message. */
@@ -28,7 +28,7 @@ const NAMED = 5;
 interface Wait {
   sinceMs: number | undefined;
   saidMs: number;
-  /** Since when the mirror lacks a claim, by UID. */
+  /** Since when the local copy of claims (mirror) lacks a claim, by UID. */
   readonly absentMs: Map<string, number>;
 }
 

@@ -1,6 +1,8 @@
 /**
- * The mirrors that controllers read, each with its indexes and projection. Only the first caller of a mirror sets its
- * options, so all code must get mirrors from here. Reads are synchronous and include this process's own writes.
+ * The mirrors that controllers read. A mirror is the local copy of all objects of one kind, which a watch keeps up to
+ * date. Each has its indexes and its projection, which keeps only the needed fields. Only the first caller of a mirror
+ * sets its options, so all code must get mirrors from here. Reads are synchronous and include this process's own
+ * writes.
  */
 import {
   DAEMON_SET,

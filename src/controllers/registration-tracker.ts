@@ -1,5 +1,5 @@
 /**
- * Keeps the results of each pool's last four registrations, in memory, for the condition NodeRegistrationHealthy. Two
+ * Remembers whether each pool's last four claims registered, in memory, for the condition NodeRegistrationHealthy. Two
  * failures among them make a pool unhealthy.
  * upstream: pkg/state/nodepoolhealth/tracker.go
  */

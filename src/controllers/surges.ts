@@ -1,8 +1,9 @@
 /**
- * Moves pods without downtime from a cordoned node. A pod with the annotation is not evicted: its Deployment is
- * restarted, and the node waits for a limited time until the pod has stopped. Other pods are evicted, with an event
- * that says why. The rule is in core/termination/surge.ts. Only Deployments in the namespaces of `--surge-namespaces`
- * are patched.
+ * Moves pods without downtime from a node that is being drained: a new pod runs elsewhere before the old one ends. A
+ * pod with the annotation `karpenter.sh/zero-downtime` is not evicted. Its Deployment is restarted, and the node waits
+ * for a limited time until the pod has ended. Pods for which that is not possible are evicted, with an event that says
+ * why. The rule is in core/termination/surge.ts. Only Deployments in the namespaces of `--surge-namespaces` are
+ * patched.
  */
 import { DEPLOYMENT, type Deployment } from "../apis/apps/kinds.ts";
 import type { Node } from "../apis/core/node.ts";
@@ -42,8 +43,8 @@ function workloadsOf(world: Reads): Workloads {
 }
 
 /**
- * When each pod was last seen that could not be moved yet, because of do-not-disrupt or because it was not its turn. No
- * object shows this later: the annotation may be removed, and turns are not recorded. Pods that could be moved for
+ * Remembers when each pod could last not be moved yet, because of do-not-disrupt or because other pods come first. No
+ * object shows this later: the annotation may be removed, and the order is not recorded. Pods that could be moved for
  * longer than the surge timeout are dropped.
  */
 export class HeldPods {
@@ -61,8 +62,7 @@ export class HeldPods {
   }
 
   /**
-   * Since when the pod may be moved, in milliseconds since 1970, as far as this process knows. 0: it was never held
-   * back.
+   * Since when the pod may be moved, in epoch milliseconds, as far as this process knows. 0: it could always be moved.
    */
   freeSinceMs(pod: Pod, nowMs: number): number {
     const says = doNotDisrupt(pod, nowMs);
@@ -90,6 +90,7 @@ export async function surgeFirst(
   return evict;
 }
 
+/** Whether the pod is not evicted now: a new pod is started first, or do-not-disrupt protects the pod. */
 async function movesByItself(
   world: World,
   { node, deadlineMs, held }: Leaving,

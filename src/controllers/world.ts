@@ -53,7 +53,7 @@ export interface Settings {
   /** Budgets over the nodes of all pools together, in addition to each pool's own. */
   readonly clusterBudgets: readonly Budget[];
   readonly expiry: ExpiryRules;
-  /** How long a registered node without pods may take to become usable. 0: without limit. */
+  /** How long a registered node may take to initialize. 0: no limit. */
   readonly initializationTimeoutMs: number;
   /** How long a node waits for a pod that is moved without downtime. 0: such moves are off. */
   readonly surgeTimeoutMs: number;
@@ -67,7 +67,7 @@ export interface Settings {
   readonly observeOnly: boolean;
   /** What may replace a group of nodes that are all spot. */
   readonly forSpot: ForSpot;
-  /** Pools whose nodes may be removed before they are replaced, if nothing else is possible. */
+  /** Which disruption methods may remove a node before its replacement is launched. */
   readonly terminateFirst: TerminateFirst;
   /**
    * Features that can be switched on and off. `betaDrift` and `alphaDrift` are for v1beta1 and v1alpha5; drift of v1 is

@@ -42,7 +42,7 @@ import type { Batcher } from "../provisioning/batcher.ts";
 import type { World } from "../world.ts";
 import { type PodSource, sourceOf, type Unresolved } from "./template.ts";
 
-/** Workloads have no mirror, so they are read from the API server this often. upstream: the same */
+/** There is no local copy of workloads, so they are read from the API server this often. upstream: the same */
 const POLL_MS = 30_000;
 /** A request that only triggers a planning pass. It cannot name a buffer, because no buffer has an empty name. */
 const ROOM_TAKEN: Request = { kind: "Node", name: "" };

@@ -1,6 +1,6 @@
 /**
- * Records on NodeClaims which pods each command moved, so that the next process does not move the same pods again too
- * soon. Also compares the realised savings of a finished command with the predicted ones.
+ * Records on NodeClaims which pods each command moved (core/disruption/moves.ts), so that a later process does not move
+ * the same pods again too soon. Also compares the real savings of a finished command with the predicted ones.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -31,8 +31,8 @@ interface Writer {
 }
 
 /**
- * Writes the moves of a command without replacements on the claim of the first target that is not being deleted.
- * Returns that claim. Undefined: the command moves no pods, or no target has a claim.
+ * Writes the moves of a command without replacements on the claim of a node that takes its pods: the first target that
+ * is not being deleted. Returns that claim. Undefined: the command moves no pods, or no target has a claim.
  */
 export async function writeOnTarget(
   { world, log }: Writer,
@@ -67,7 +67,7 @@ async function writeOn(
 }
 
 /**
- * A move is recorded on a claim. If that claim was deleted, but not by a command, this writes the move on another
+ * Moves are recorded on claims. If such a claim was deleted, but not by a command, this writes its moves on another
  * claim.
  */
 export async function rewriteLostMoves(
@@ -80,15 +80,15 @@ export async function rewriteLostMoves(
     moves.filter(({ command }) => !isRunning(command)).map((move) => [move.command, move]),
   );
   if (missing.size === 0) return;
-  let bearer: NodeClaim | undefined;
+  let other: NodeClaim | undefined;
   const look = eachInSteps(world.cluster.nodes(), ({ claim, deleting }) => {
     if (claim === undefined || deleting) return;
-    bearer ??= claim;
+    other ??= claim;
     for (const { command } of movesOn(claim)) missing.delete(command);
   });
   await run(look);
-  if (bearer !== undefined && missing.size > 0)
-    await writeOn({ world, log }, bearer, [...missing.values()]);
+  if (other !== undefined && missing.size > 0)
+    await writeOn({ world, log }, other, [...missing.values()]);
 }
 
 /** The reasons of commands that exist to save money. Only their savings are counted. */

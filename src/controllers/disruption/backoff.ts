@@ -1,6 +1,6 @@
 /**
- * Keeps the back-off of pools whose replacements failed (core/disruption/failed-pools.ts). It is kept in memory, and
- * also on the pools for the next process.
+ * Remembers the back-off of pools whose replacements failed (core/disruption/failed-pools.ts). It is in memory, and
+ * also in annotations of the pools, so that the next process knows it.
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -18,11 +18,12 @@ import { changePool, listPools, poolById } from "../pools.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 
+/** The back-off of one pool. */
 interface KnownBackoff {
   readonly wait: PoolBackoff;
   /** UID of the pool that failed. A new pool of the same name has no back-off. Absent until the pool is first read. */
   readonly uid?: string | undefined;
-  /** Whether the annotation was seen on the pool. If it is missing later, a person has removed it. */
+  /** Whether the annotation was seen on the pool. If it is missing after that, a person has removed it. */
   readonly isStored: boolean;
 }
 
@@ -40,7 +41,7 @@ export class Backoff {
     }
   }
 
-  /** Starts the back-off of the pools now, because the rollback of the failed command is done. */
+  /** Lets the back-off of the pools begin now, because the rollback of the failed command is done. */
   waitFrom(poolIds: Iterable<string>, nowMs: number): void {
     for (const id of new Set(poolIds)) {
       const known = this.#waits.get(id);

@@ -1,7 +1,7 @@
 /**
- * Carries out commands: taints and marks the nodes, creates the replacements, and deletes the claims once all
- * replacements are initialized. A command that cannot go on is rolled back: taints and marks are removed. What the next
- * process needs after a crash is written on the claims.
+ * Carries out disruption commands. It taints the nodes and marks their claims, creates the replacements, and deletes
+ * the claims once all replacements are initialized. A command that cannot go on is rolled back: taints and marks are
+ * removed. What another process needs to continue after a crash is stored on the claims.
  * upstream: pkg/controllers/disruption/queue.go
  */
 import { NODE } from "../../apis/core/node.ts";
@@ -51,16 +51,25 @@ import { type RollBackReason, type RunningCommand, RunningCommands } from "./run
 import type { Steering } from "./steering.ts";
 
 const POLL_MS = 1_000;
+/** A repair deletes the broken node only this long after its replacement is initialized. */
 const FRESH_MS = 2_000;
+/**
+ * How long a command waits for its replacements: `perCommand` for each running command, but at least `min` and at most
+ * `max`.
+ */
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
 
-/** Creates the claims of a command as the provisioner does. all.ts passes this function in. */
+/**
+ * Creates the replacement claims of a command with these annotations. Returns a claim or an error for each. all.ts
+ * passes this function in, because it belongs to the provisioner.
+ */
 export type CreateReplacements = (
   log: Logger,
   command: Command,
   annotations: Readonly<Record<string, string>>,
 ) => Promise<readonly (NodeClaim | Error)[]>;
 
+/** The queue of running commands. */
 export interface CommandQueue {
   readonly controller: Controller;
   /** Names of the nodes that running commands disrupt. */
@@ -75,10 +84,11 @@ export interface CommandQueue {
   start(command: Command, waitedMs: number): Promise<void>;
   /** Continues a command that another process began. */
   resume(one: Omit<RunningCommand, "move" | "startedMs">): void;
-  /** Which pods recent commands moved, and when. */
+  /** Which pods recent commands moved, and what that holds off. */
   readonly ledger: Ledger;
 }
 
+/** What the functions of this file share. */
 interface Parts {
   readonly world: World;
   readonly log: Logger;
@@ -195,7 +205,7 @@ async function advance(parts: Parts, one: RunningCommand): Promise<Outcome> {
   if (state === "failed" || state === "paused") return takeBack(parts, one, state);
   if (state === "waiting") return requeueAfter(POLL_MS);
   backoff.succeeded(poolsOf(one));
-  // An Underutilized command saves less if its pods go to nodes outside its plan. So such nodes are tainted, too.
+  // A consolidation saves less if its pods move to nodes outside its plan. So other nodes with room are tainted, too.
   await steering.begin(id, reason === "Underutilized" ? "keepOffOthers" : "amongPlanned");
   await Promise.all([
     ...one.candidates.map((candidate) => remove(parts, one, candidate)),
@@ -227,7 +237,8 @@ function pausesOf(world: World, { record, candidates }: RunningCommand): readonl
 }
 
 /**
- * Rolls a command back. It counts as one failure, however often the rollback is tried. A paused command counts as none.
+ * Rolls a command back. A failed command counts as one failure of its pools, however often the rollback is tried. A
+ * paused command does not count.
  */
 async function takeBack(parts: Parts, one: RunningCommand, why: RollBackReason): Promise<Outcome> {
   const { world, log, steering, backoff, ledger, underWay } = parts;
@@ -244,11 +255,11 @@ async function takeBack(parts: Parts, one: RunningCommand, why: RollBackReason):
     backoff.waitFrom(pools, world.clock.now());
     tellFailure(parts, one.candidates, pools);
   }
-  // The plan is forgotten only after the rollback. Without the plan, provisioning would launch nodes for pods of nodes
+  // The plan is forgotten only after the rollback. Without it, provisioning would launch nodes for the pods of nodes
   // that are still marked.
   steering.forget(one.record.id);
   giveUpPlaces(world, one);
-  // If a node of the command is deleted all the same, its pods still move, so the ledger keeps their moves.
+  // If a node of the command is deleted all the same, its pods still move. Then the record of the move is kept.
   if (allStay) ledger.forget(one.record.id);
   underWay.remove(one);
   await backoff.write(world, log);
@@ -275,8 +286,8 @@ function tellFailure(
 }
 
 /**
- * The commands that wait for this replacement. They run at once when it is deleted, or provisioning would create a
- * second one.
+ * The commands that wait for this replacement claim. They run at once when it is deleted. Otherwise provisioning would
+ * create a second replacement.
  */
 function commandsWaitingFor(
   claim: KubeObject,
@@ -411,16 +422,15 @@ function replacementsState(
   return world.clock.elapsedMs() - startedMs > limitMs ? "failed" : "waiting";
 }
 
-/**
- * Whether the claim became initialized less than `FRESH_MS` ago. A repair waits that long before it deletes the broken
- * node.
- */
+/** Whether the claim became initialized less than {@link FRESH_MS} ago. */
 function isFresh({ clock }: World, claim: NodeClaim | undefined): boolean {
   const sinceMs = fromRfc3339(claim && condition(claim, "Initialized")?.lastTransitionTime) ?? 0;
   return Math.abs(clock.now() - sinceMs) < FRESH_MS;
 }
 
-/** Age of a command by wall time, since another process may have begun it. A start in the future counts as now. */
+/**
+ * The age of a command by wall time, because another process may have begun it. A start in the future counts as now.
+ */
 function ageMs({ clock }: World, { startedAt }: CommandRecord): number {
   return Math.max(0, clock.now() - (fromRfc3339(startedAt) ?? 0));
 }
@@ -433,7 +443,8 @@ function isReady(replacement: NodeClaim | undefined): boolean {
 }
 
 /**
- * Deletes the claim of one candidate. Its event and metrics are published only once, even if the deletion is retried.
+ * Deletes the claim of one candidate, unless its node need not be removed any more. The event and metrics are published
+ * only once, even if the deletion is tried again.
  */
 async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): Promise<void> {
   const { world, underWay } = parts;
@@ -456,7 +467,7 @@ async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): 
   const ended = await deleteClaim(world, claim, act, proof);
   if (ended === "held")
     throw new Error(`NodeClaim ${claim.metadata.name} is held: its events say why`);
-  // Noted only after the node is open, because this runs again if that fails.
+  // Recorded only after the node is untainted, because this function runs again if that fails.
   if (ended === "changed") await openKept(parts, one, candidate);
   underWay.note(one, node.name, "deleted");
   if (ended === "changed") return;

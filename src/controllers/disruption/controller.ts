@@ -1,8 +1,8 @@
 /**
- * The disruption loop. Every ten seconds, and when an empty node may be removed, it runs each method and starts the
- * first commands found. A command that needs validation waits, and is then checked again on the current cluster. More
- * empty nodes may join it meanwhile. Work runs in steps, so that other controllers can run in between. After a restart
- * the loop also resumes or rolls back the commands of the previous process.
+ * The disruption loop. It runs every ten seconds, and when an empty node may be removed. It asks the disruption methods
+ * in order and starts the commands of the first one that has any. A command that needs validation waits, and is then
+ * checked again on the current cluster. Work runs in steps, so that other controllers can run in between. After a
+ * restart the loop also resumes or rolls back the commands of the previous process.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -93,6 +93,7 @@ interface Pending extends ProposedCommand {
   readonly validateAtMs: number;
 }
 
+/** What the functions of the loop share. `run` runs steps and lets other work run in between. */
 interface Loop {
   readonly world: World;
   readonly queue: CommandQueue;
@@ -111,7 +112,7 @@ interface Memory {
   around?: ClusterReading;
   /** Whether the records of the previous process have been read from the claims. */
   hasLearned: boolean;
-  /** Revision of the cluster state at which every recent move was recorded on a claim. */
+  /** Revision of the cluster state at which each recent move was found on a claim. */
   recordedAt?: number;
   /** Whether the next round starts before `roundAtMs`, because an empty node may be removable. */
   isWoken: boolean;
@@ -159,8 +160,8 @@ async function reconcile(parts: Omit<Loop, "run">): Promise<Outcome> {
   if (!mayDecide(world) || isClockWrong(parts)) return requeueAfter(UNSYNCED_RETRY_MS);
   const run = stepRunner(world.clock, TURN_MS);
   const loop: Loop = { ...parts, run };
-  // The calls below read all nodes in one step. In the first round no node view exists yet, so all views are made here,
-  // in steps.
+  // The calls below read all nodes in one step, which takes long if their views must be made. So the views are made
+  // here, in steps.
   await catchUp(world, run);
   const nowMs = world.clock.now();
   if (!memory.hasLearned) {
@@ -224,9 +225,7 @@ async function readAround({ world, memory, run }: Loop): Promise<ClusterReading>
   return around;
 }
 
-/**
- * Gives a round the functions through which it reads the cluster and earlier rounds and publishes metrics and events.
- */
+/** The functions through which a round reads the cluster, skips methods, and publishes metrics and events. */
 function roundHooks({ world, queue, memory }: Loop, around: ClusterReading): RoundHooks {
   const { sweeps } = memory;
   let facts: SweepFacts;
@@ -355,8 +354,8 @@ function stillNow(sight: ReadCluster, planned: ProposedCommand): Command | Valid
 }
 
 /**
- * Logs that validation failed. There is no event, because no event announced the command, and the next round decides
- * again.
+ * Logs that a command that needs no validation is not valid any more. There is no event, because no event announced the
+ * command, and the next round decides again.
  */
 function logInvalid(log: Logger, { candidates, via }: Command, why: ValidationFailure): void {
   const nodes = candidates.map(({ node }) => node.name);

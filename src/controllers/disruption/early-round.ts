@@ -36,8 +36,8 @@ export function wakeForEmptyNodes(
 }
 
 /**
- * Whether the claim has just become Consolidatable and its node is empty. A claim seen at the start does not count,
- * because the first round checks it anyway.
+ * Whether the claim has just become Consolidatable and its node is empty. A claim that is seen for the first time does
+ * not count, because the first round checks it anyway.
  */
 function isFreed(
   world: Pick<World, "mirrors">,

@@ -62,6 +62,7 @@ export interface ClusterReading {
   readonly found: Map<DisruptionClass, FoundCandidates>;
 }
 
+/** What is needed to read the cluster. */
 export interface Reading {
   readonly world: World;
   /** Problems of pools. Each problem is reported once. */
@@ -69,7 +70,10 @@ export interface Reading {
   readonly run: StepRunner;
 }
 
-/** Reads the cluster. `last`: the reading of the previous run. Its simulator is reused if nothing has changed. */
+/**
+ * Reads the cluster. `last`: the reading of the previous run. If nothing has changed, its simulator is used again,
+ * otherwise the prepared parts of it.
+ */
 export async function readCluster(
   { world, problems, run }: Reading,
   last?: ClusterReading,
@@ -98,7 +102,7 @@ export async function readCluster(
   };
 }
 
-/** Whether both inputs are the same. Objects are immutable, so equal parts are the same objects. */
+/** Whether both inputs describe the same cluster. Objects are immutable, so equal parts are the same objects. */
 function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
   return (
     a.nodes === b.nodes &&
@@ -201,7 +205,8 @@ export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
 }
 
 /**
- * The picture for a check of one command. Budgets of a pool may have changed since the reading, so pools are current.
+ * The state of the cluster for a check of one command. Pools are read again, because their budgets may have changed
+ * since the run began.
  */
 export function pictureForCommand(sight: ReadCluster): Picture {
   const { world, around } = sight;
@@ -255,6 +260,7 @@ function repairRules(world: World): RepairRules | undefined {
   return { policies: cloud.repairPolicies, braked };
 }
 
+/** Publishes the blocks of nodes and pools, and sets the metrics of budgets and eligible nodes. */
 function* report(
   world: World,
   { reason, isEligible }: Method,

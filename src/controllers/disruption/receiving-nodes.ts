@@ -1,7 +1,7 @@
 /**
- * Checks the existing nodes to which a command moves pods. If the mirror lacks some pods, such a node looks emptier
- * than it is, and the moved pods do not fit. So its pods are listed by node, from the API server, before the command
- * begins. karpenter-ts only.
+ * Checks the existing nodes to which a command moves pods, before it begins. The local copy of the cluster may lack
+ * some of their pods. Then such a node looks emptier than it is, and the moved pods do not fit. So the pods of these
+ * nodes are listed from the API server. karpenter-ts only.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -17,8 +17,8 @@ import { objectsOf } from "./labels.ts";
 const PROBLEM = "pods of receiving nodes";
 
 /**
- * Whether the command must not begin now, because the API server has pods on a target that the mirror lacks. Reported
- * once an hour.
+ * Whether the command must not begin now: a target has pods that the local copy lacks, or its pods cannot be listed.
+ * Reported once an hour.
  */
 export async function isHeldByTargets(
   world: World,

@@ -1,6 +1,7 @@
 /**
- * The parts of a command that only node repair has. The drain has its own time limit, a node that recovers meanwhile is
- * kept, and the cause of the repair is logged and counted. upstream: pkg/controllers/disruption/queue.go, repair.go
+ * The parts of carrying out a command that only node repair needs: the drain has its own time limit, a node that
+ * recovers meanwhile is kept, and the cause of the repair is logged and counted.
+ *
  */
 import { withConditionChanges } from "../../apis/karpenter/conditions.ts";
 import {
@@ -26,8 +27,9 @@ import { countDecision, disruptedLabels, objectsOf, terminationModeOf } from "./
 import { markedNames, reopen } from "./roll-back.ts";
 
 /**
- * Limits the drain to `graceMs`, unless an earlier limit is set. Absent: the claim's own grace period applies. Call it
- * only when the node will surely be deleted: on a node that is kept it would shorten a later drain.
+ * Limits the drain of the claim's node to `graceMs`, unless an earlier limit is set. Undefined: only the claim's own
+ * grace period applies. Call this only when the node will surely be deleted: on a node that is kept, the limit would
+ * shorten a later drain.
  */
 export async function boundDrain(
   world: Pick<World, "kube" | "clock" | "clockSkewMs">,

@@ -39,10 +39,10 @@ export async function rollBack(
   const all = record.nodes.length || candidates.length;
   const allStay = candidates.length === all && candidates.every((one) => stays(world, one));
   if (allStay) {
-    const bearer = target && readClaim(world, claimRequest(target));
+    const recorded = target && readClaim(world, claimRequest(target));
     await Promise.all([
       ...kept.map((claim) => changeClaim(world, claim, (one) => withoutCommand(one, record.id))),
-      bearer && changeClaim(world, bearer, (one) => withoutMove(one, record.id)),
+      recorded && changeClaim(world, recorded, (one) => withoutMove(one, record.id)),
     ]);
   }
   await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
@@ -71,9 +71,9 @@ export async function openedAsUsed(
 }
 
 /**
- * Untaints a node whose claim stays because it no longer bears the record of this command: another program removed
- * it. Else the claim would keep its mark, and no later command would disrupt the node. A claim that bears another
- * command's record is left alone.
+ * Untaints a node whose claim is kept, because another program removed the record of this command from the claim.
+ * Otherwise the claim would keep the condition of the command, and no later command would disrupt the node. A claim
+ * with the record of another command is not changed.
  */
 export async function openKept(
   scene: Scene,

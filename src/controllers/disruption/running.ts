@@ -17,7 +17,7 @@ export interface RunningCommand {
   readonly startedMs: number;
 }
 
-/** How far the removal of a node is: its events are published, or its claim is deleted. */
+/** How far the removal of a node is. `told`: its events are published. `deleted`: its claim is deleted. */
 type Step = "told" | "deleted";
 
 /** Why a command is rolled back: a replacement failed, or a person paused the pool. */

@@ -1,8 +1,9 @@
 /**
- * Moves the pods of a command to the nodes of its plan (core/disruption/eviction-order.ts). Pods are evicted target by
- * target. Meanwhile other nodes have the taint `karpenter.sh/other-nodes-first` (PreferNoSchedule). Steering is only a
- * preference: a step that takes too long is skipped, and then pods may go to any node. A taint that another process
- * left, or that was written late, is removed as soon as it is seen.
+ * Makes kube-scheduler bind the pods of a command to their planned nodes (core/disruption/eviction-order.ts). Pods are
+ * evicted in turns, one turn for each target node. Meanwhile other nodes have the taint
+ * `karpenter.sh/other-nodes-first` (PreferNoSchedule). This is only a preference: a turn that takes too long is
+ * skipped, and then pods may run on any node. A taint that another process left, or that was written late, is removed
+ * as soon as it is seen.
  */
 import { NODE } from "../../apis/core/node.ts";
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
@@ -36,23 +37,25 @@ const POLL_MS = 500;
 const RETRY_MS = 5_000;
 /** Milliseconds in which the owner of an evicted pod can create a new pod, and the new pod can be bound. */
 const REST_MS = 1_000;
-const MOST_FOR_A_STOP_MS = 10_000;
+/** The most milliseconds for one target. */
+const MOST_FOR_A_TURN_MS = 10_000;
 /**
- * The most milliseconds for all targets of a command. Pods of an interrupted node do not wait for their turn
+ * The most milliseconds for all targets of a command. Pods of an interrupted node do not wait at all
  * (node/termination.ts).
  */
 const MOST_MS = 90_000;
-/** The most targets that are tainted before the pods of their command move. Each taint takes two requests. */
+/** The most targets that have the taint before the pods of their command move. Each taint takes two API requests. */
 const MOST_AWAITED = 100;
 
 const SELF: Request = { kind: "", name: "disruption.steering" };
 
 /**
- * Which nodes are tainted. `amongPlanned`: only other targets of the command. `keepOffOthers`: also other nodes with
+ * Which nodes get the taint. `amongPlanned`: only other targets of the command. `keepOffOthers`: also other nodes with
  * room.
  */
-type Manner = "amongPlanned" | "keepOffOthers";
+type TaintScope = "amongPlanned" | "keepOffOthers";
 
+/** Steers the pods of running commands to their planned nodes. */
 export interface Steering {
   readonly controller: Controller;
   /** Adds a command with its plan. Its pods count as placed until the command ends. */
@@ -62,7 +65,7 @@ export interface Steering {
   /**
    * Allows the eviction of the first target's pods, if every target has a Node. Resolves once the taints are written.
    */
-  begin(id: string, manner: Manner): Promise<void>;
+  begin(id: string, scope: TaintScope): Promise<void>;
   /** Removes a command that was rolled back. */
   forget(id: string): void;
   /** Whether the pod may be evicted now: its target's turn has come, or the pod is not steered. */
@@ -109,8 +112,8 @@ export function createSteering(world: World): Steering {
       commands.add(id, targets, turns);
     },
     promise: (id, pods) => commands.add(id, [], [pods]),
-    begin: async (id, manner) => {
-      const hasTurns = await startTurns(parts, id, manner);
+    begin: async (id, scope) => {
+      const hasTurns = await startTurns(parts, id, scope);
       // The taints are written even if the pods are not steered: targets of the command may still have the taint.
       await writeTaints(parts);
       if (hasTurns) bell.ring(SELF);
@@ -150,19 +153,18 @@ export function createSteering(world: World): Steering {
 async function startTurns(
   { world, commands }: Parts,
   id: string,
-  manner: Manner,
+  scope: TaintScope,
 ): Promise<boolean> {
   const command = commands.of(id);
-  // The first turn had started before. The queue retries the command after an error, and its pods have waited long
-  // enough.
+  // The first turn has started before: the queue calls this again after an error. The pods have waited long enough.
   if (command === undefined || command.progress !== undefined) return false;
   const targets = nodesOf(world, command.targets);
   const names = new Set(targets?.map(({ name }) => name));
-  if (targets === undefined || names.size < (manner === "amongPlanned" ? 2 : 1)) {
+  if (targets === undefined || names.size < (scope === "amongPlanned" ? 2 : 1)) {
     commands.end(id);
     return false;
   }
-  const others = manner === "amongPlanned" ? [] : await othersThan(world, names, command.pods);
+  const others = scope === "amongPlanned" ? [] : await othersThan(world, names, command.pods);
   // Another controller may have rolled the command back during the `await`.
   if (commands.of(id) !== command || command.progress !== undefined) return false;
   const nowMs = world.clock.elapsedMs();
@@ -211,7 +213,7 @@ function advance(
   if (!isDone(world, target, waiting)) delete progress.doneSinceMs;
   else progress.doneSinceMs ??= nowMs;
   const isOver = nowMs - (progress.doneSinceMs ?? nowMs) >= REST_MS;
-  if (!isOver && nowMs - progress.turnSinceMs < MOST_FOR_A_STOP_MS) return;
+  if (!isOver && nowMs - progress.turnSinceMs < MOST_FOR_A_TURN_MS) return;
   progress.turn++;
   progress.turnSinceMs = nowMs;
   delete progress.doneSinceMs;

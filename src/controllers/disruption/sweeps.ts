@@ -1,6 +1,6 @@
 /**
  * Remembers for each method the facts with which it proposed nothing, and when. The method is skipped while these facts
- * are unchanged, for at most half an hour. After a change of prices or offerings alone, it runs again within five minutes.
+ * are unchanged, for at most half an hour. If only prices or offerings have changed, it runs again within five minutes.
  */
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
@@ -34,6 +34,7 @@ export interface SweepFacts {
   readonly atMs: number;
 }
 
+/** Remembers, for each method, the facts of its last final result. */
 export class Sweeps {
   readonly #settled = new Map<string, SweepFacts>();
 
@@ -93,15 +94,15 @@ export function* factsOf(
     scheduling.pools.map(({ pool }) => [pool.id, pool.observedGeneration]),
   ]);
   const types = scheduling.pools.map(({ instanceTypes }) => instanceTypes);
-  const guards = [...budgets.pdbs.flatMap(wordOf), ...surging];
+  const guards = [...budgets.pdbs.flatMap(evictionFactsOf), ...surging];
   return { text, names: [eligible, heldOff], guards, types, atMs };
 }
 
 /**
- * The parts of a PodDisruptionBudget that decide whether pods may be evicted. Other parts, such as the number of
+ * The parts of a PodDisruptionBudget that decide whether pods may be evicted. Its other parts, such as the number of
  * healthy pods, change often.
  */
-function wordOf(pdb: PodDisruptionBudget): readonly unknown[] {
+function evictionFactsOf(pdb: PodDisruptionBudget): readonly unknown[] {
   const { metadata, spec, status } = pdb;
   // With AlwaysAllow unready pods may be evicted, and only the whole status shows when pods became unready.
   if (spec.unhealthyPodEvictionPolicy === "AlwaysAllow") return [pdb];

@@ -1,7 +1,7 @@
 /**
- * Keeps the count of the brake, which limits deletions per time, over restarts and for the next leader. Each deletion
- * is written on a pool before it happens. Before its first deletion, a process reads the counts of others from the API
- * server. A process that cannot read or write them deletes nothing.
+ * Stores the count of the brake (core/safety/brake.ts), which limits deletions within a time, for the time after a
+ * restart and for the next leader. Each deletion is written on a pool before it happens. Before its first deletion, a
+ * process reads the counts of others from the API server. A process that cannot read or write them deletes nothing.
  */
 
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";

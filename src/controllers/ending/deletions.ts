@@ -1,6 +1,7 @@
 /**
- * Whether an object is really being deleted. A list may say so wrongly, and what follows cannot be undone. So the
- * object is read once from the API server, by UID. Deletions by this process need no such read.
+ * Checks whether an object is really being deleted. A list of the API server may say so wrongly, and what follows
+ * cannot be undone. So the object is read once from the API server, by UID. For deletions by this process that read is
+ * not needed.
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { deleteSame } from "../../kube/client/delete-same.ts";

@@ -56,8 +56,8 @@ export async function endInstance(
 }
 
 /**
- * Provider ids of instances whose termination this process has requested. No check can save them any more. After ten
- * minutes it is checked again that the instance has no Node.
+ * Provider ids of instances whose termination this process has requested. A further check cannot save these instances.
+ * After ten minutes an id is dropped, and the checks are made again.
  */
 const ending = new Recent(10 * 60_000);
 
@@ -152,7 +152,7 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   if (running !== undefined)
     return tellHeld(world, { name: keyOf(running), act, doubt: nodeDenied(running) }, [running]);
   await recallBrake(world);
-  // The cloud has accepted the termination for this process already: that end was counted, and cannot be taken back.
+  // This process has requested the termination already: it was counted, and cannot be taken back.
   const isAgain = standing.length === 0 && isEnding(world, instance.status?.providerID ?? "");
   const facts = { ...commonFacts(world, act, instance), isProvenGone: isAgain };
   const verdict =
@@ -176,7 +176,10 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   return "ended";
 }
 
-/** The instance's Nodes, from the mirror and from the API server. The mirror may lack a Node until its next list. */
+/**
+ * The instance's Nodes, from the local copy and from the API server. The local copy may lack a Node until its next
+ * list.
+ */
 async function nodesNow(world: World, instance: NodeClaim): Promise<readonly Node[]> {
   const known = nodesOf(world, instance);
   const live = await nodesStandingFor(world, instance.status?.providerID);

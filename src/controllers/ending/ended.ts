@@ -1,6 +1,7 @@
 /**
- * The result of an irreversible deletion, the facts that every such deletion needs, and the report of a doubt that
- * postpones it. A doubt is published as an event on the object, as a log line when it is new, and as a metric.
+ * The result of an irreversible deletion, the facts that every such deletion needs, and the report of a doubt. A doubt
+ * (core/safety/judge.ts) postpones a deletion. It is reported as an event on the object, as a metric, and as a log line
+ * when it is new.
  */
 
 import { NODE } from "../../apis/core/node.ts";
@@ -50,7 +51,10 @@ export const ENDING_METRICS: readonly MetricSpec[] = [
   },
 ];
 
-/** The facts that every safety check needs: whether the mirrors are current, the time, and the number of nodes. */
+/**
+ * The facts that every safety check needs: which local copies (mirrors) are not up to date, the time, and the number of
+ * nodes.
+ */
 export function commonFacts(
   world: World,
   act: Act,

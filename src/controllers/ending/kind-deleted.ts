@@ -26,7 +26,7 @@ const ASKED_AGAIN_MS = 10_000;
 
 type Answers = Map<string, { readonly atMs: number; readonly state: Promise<KindState> }>;
 
-/** `going`: the definition is being deleted, and nobody has confirmed it. */
+/** The state of a CustomResourceDefinition. `going`: it is being deleted, and nobody has confirmed that. */
 type KindState = "there" | "going" | "missing";
 
 const answersOf = new WeakMap<World["mirrors"], Answers>();

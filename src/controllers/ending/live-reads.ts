@@ -1,6 +1,6 @@
 /**
- * Reads the API server directly instead of the mirrors, for checks before irreversible deletions. Each read rejects if
- * the server does not answer, so that nothing is deleted.
+ * Reads the API server itself instead of the local copies (mirrors), for checks before irreversible deletions. Each
+ * read rejects if the server does not answer, so that nothing is deleted.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { isActive, POD, type Pod } from "../../apis/core/pod.ts";
@@ -23,21 +23,21 @@ type Shared = { readonly atMs: number; readonly listing: Promise<readonly Node[]
 
 const sharedOf = new WeakMap<World["mirrors"], Shared>();
 
-/** An instance whose Nodes are looked up, and what is known about them before the API server is read. */
+/** The instance whose Nodes are looked up, and what is known before the API server is read. */
 export interface Sought {
   readonly providerId: string | undefined;
   /** Names that the instance's Node may have, according to claims. */
   readonly names?: readonly (string | undefined)[];
   /**
-   * The name of the instance's Node, if this process itself saw that Node. If it is gone, no list of all Nodes is
-   * needed.
+   * The name of the instance's Node, if this process itself has seen that Node. If this Node is gone, no list of all
+   * Nodes is needed.
    */
   readonly seenAs?: string | undefined;
   /** Whether to wait for a Node that has one of these names and no provider id. Absent: always wait. */
   readonly waitsForUntold?: (node: Node) => Promise<boolean>;
 }
 
-/** The error that a Node with a known name has no provider id yet, so it may belong to the instance. */
+/** Thrown if a Node with a known name has no provider id yet, so that it may belong to the instance. */
 export class UntoldNodeError extends Error {
   override readonly name = "UntoldNodeError";
 }
@@ -51,7 +51,7 @@ export async function reschedulablePodsNow(
   return items.filter(isReschedulable);
 }
 
-/** The first active pod on these Nodes that the mirror lacks. Rejects if the API server's list may be outdated. */
+/** The first active pod on these Nodes that the local copy lacks. Rejects if the API server's list may be outdated. */
 export async function unknownPod(
   world: Pick<World, "kube" | "mirrors">,
   nodeNames: readonly string[],
@@ -127,7 +127,7 @@ export function standsFor({ spec }: Node, providerId: string): boolean {
   return machineOf(spec?.providerID) === machineOf(providerId);
 }
 
-/** All Nodes of the API server. Rejects if the list is older than the mirror, or lacks a Node that exists. */
+/** All Nodes of the API server. Rejects if the list is older than the local copy, or lacks a Node that exists. */
 export function allNodes(world: WorldPart): Promise<readonly Node[]> {
   const { clock, mirrors } = world;
   const nowMs = clock.elapsedMs();
@@ -164,7 +164,7 @@ function nameOnly({ metadata: { name } }: Node): Node {
   return { metadata: { name } };
 }
 
-/** Names of Nodes that are missing from the list, although the mirror has them or pods in the mirror name them. */
+/** Names of Nodes that are missing from the list, although the local copy has them or pods in the local copy name them. */
 async function unlisted(
   world: WorldPart,
   known: readonly Node[],

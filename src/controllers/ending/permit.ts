@@ -21,8 +21,9 @@ export interface ActProof {
 }
 
 /**
- * The claim as read from the API server, once the brake has counted it. Else why the deletion is not permitted. Rejects
- * if the API server does not answer, so that the caller tries again.
+ * Checks whether the claim may be deleted. Returns the claim as read from the API server, and the brake has then
+ * counted the deletion. Or returns why it must not be deleted. Rejects if the API server does not answer, so that the
+ * caller tries again.
  */
 export async function permit(
   world: World,

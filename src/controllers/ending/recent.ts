@@ -1,4 +1,4 @@
-/** Remembers facts about objects and instances for some time, so that they are not checked again. */
+/** Remembers keys of objects and instances for some time, so that they are not checked again. */
 import type { World } from "../world.ts";
 
 type WorldPart = Pick<World, "mirrors" | "clock">;

@@ -1,7 +1,7 @@
 /**
- * There are two clocks: that of this process and that of the API server. Either may jump by hours. If they differ, the
- * earlier one decides whether a time is over, and the later one sets new deadlines. So no pod is deleted too early
- * because of a wrong clock.
+ * Chooses between two clocks: that of this process and that of the API server. Either may jump by hours. If they
+ * differ, the earlier time decides whether a deadline is over, and new deadlines are set from the later time. So no pod
+ * is deleted too early because of a wrong clock.
  */
 import type { World } from "../world.ts";
 

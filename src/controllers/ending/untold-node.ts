@@ -1,6 +1,6 @@
 /**
- * A Node that a deleted claim names, and that has no provider id. It may belong to the claim's instance or to a later
- * instance. The claim waits while pods may run there, and an event says why and until when.
+ * Handles a Node that a deleted claim names and that has no provider id. It may belong to the instance of the claim or
+ * to a later instance. While pods may run there, the claim waits, and an event says why and until when.
  */
 import { isReadyNode, type Node } from "../../apis/core/node.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";

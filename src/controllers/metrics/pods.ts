@@ -26,7 +26,7 @@ import type { World } from "../world.ts";
 import { LOOKED_AT_PER_STEP, observer } from "./observer.ts";
 
 const POD_NAME = ["name", "namespace"];
-/** Whether the pod asks for devices by ResourceClaims. */
+/** The label that says whether a pod requests devices by ResourceClaims. */
 const DEVICES = "dynamic_resources";
 
 function gauge(name: string, help: string, labels: readonly string[] = POD_NAME): MetricSpec {

@@ -1,6 +1,7 @@
 /**
- * Events of draining. An event is not repeated for the same namespace and name. upstream:
- * node/termination/terminator/events
+ * Events about nodes that are drained or repaired, and about their evicted pods. An event with the same `dedupeValues`,
+ * mostly namespace and name of the object, is not repeated for some time.
+ * upstream: pkg/controllers/node/termination/terminator/events
  */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";

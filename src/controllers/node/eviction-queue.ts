@@ -1,7 +1,7 @@
 /**
- * Evicts pods from nodes that are drained, one request for each pod. After the status 429 it retries with growing
- * delays and publishes an event on the Node. When the node's deadline is near, it deletes the pod with the remaining
- * grace period. node.termination adds the pods.
+ * Evicts pods from nodes that are drained, with one request for each pod. After the status 429 it tries again with
+ * growing delays and publishes an event on the Node. When the node's deadline is near, it deletes the pod with the
+ * grace period that is left. node.termination adds the pods.
  * upstream: pkg/controllers/node/termination/terminator/eviction.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -57,8 +57,8 @@ export interface Moving {
   readonly untilMs?: number;
   readonly reason: string;
   /**
-   * Whether the pod comes from a list of the API server, so the mirror may lack it. Its eviction is then tried once for
-   * each call of `add`.
+   * Whether the pod comes from a list of the API server, so the local copy may lack it. Its eviction is then tried once
+   * for each call of `add`.
    */
   readonly isListed: boolean;
 }
@@ -128,7 +128,7 @@ async function reconcile(
   const seen = mirrored?.metadata.uid === entry.pod.metadata.uid ? mirrored : undefined;
   const pod = seen ?? (entry.isListed ? entry.pod : undefined);
   const result = pod === undefined ? "done" : await move(world, log, entry, pod);
-  // The mirror does not have the pod. The next list shows whether the pod still exists.
+  // The local copy does not have the pod. The next list shows whether the pod still exists.
   if (result === "done" || seen === undefined) {
     waiting.delete(key);
     return AWAIT_CHANGE;

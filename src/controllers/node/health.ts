@@ -1,8 +1,9 @@
 /**
- * Deletes claims of nodes that are broken for longer than the cloud's repair policies allow: the kubelet does not
- * report, or disks or GPUs have failed. A broken node cannot be drained normally. So the claim is deleted at once,
- * without regard to budgets, even during a drain, and its pods are planned again. Needs the feature gate NodeRepair
- * with `--legacy-node-repair`, which is off by default.
+ * The older node repair. Deletes claims of nodes that are broken for longer than the cloud's repair policies allow: the
+ * kubelet does not report, or disks or GPUs have failed. A broken node cannot be drained normally. So the claim is
+ * deleted at once, without regard to budgets, even during a drain, and its pods are planned again. Needs the feature
+ * gate NodeRepair with `--legacy-node-repair`, which is off by default. Without that flag, the disruption loop repairs
+ * nodes (core/disruption/methods/repair.ts).
  * upstream: pkg/controllers/node/legacyrepair/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";

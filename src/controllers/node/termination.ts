@@ -66,7 +66,7 @@ import type { EvictionQueue } from "./eviction-queue.ts";
 const WAIT_MS = 1_000;
 /** Milliseconds that endpoints and load balancers need to remove a node, even an empty one. Applies to v1 only. */
 const MIN_DRAIN_MS = 5_000;
-/** Milliseconds until the next check of a Node with pods that the mirror lacks. */
+/** Milliseconds until the next check of a Node with pods that the local copy lacks. */
 const UNSEEN_MS = 5_000;
 /** If a node must be gone within this time, its pods do not wait for their turn. */
 const SOON_MS = 10 * 60_000;
@@ -164,7 +164,7 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
 
 /**
  * Whether another Node that is not being deleted belongs to the same instance. Then this Node is drained, but the
- * instance and its claim are kept. The mirror may lack the other Node, whose name is in the claim.
+ * instance and its claim are kept. The local copy may lack the other Node, whose name is in the claim.
  */
 async function hasTwin(world: World, node: Node): Promise<boolean> {
   const providerId = node.spec?.providerID;
@@ -293,7 +293,7 @@ async function moveInTurn(
 }
 
 /**
- * Pods that run on the node although the mirror has none. The API server is read once before the instance is
+ * Pods that run on the node although the local copy has none. The API server is read once before the instance is
  * terminated, because a watch that delivers nothing counts as broken only after a minute. Upstream relies on its cache
  * (pkg/utils/node/node.go). The request uses the server's cache, which has pods by node. Before Kubernetes 1.31 a list
  * from the store would read all pods of the cluster. A Node without a claim has no condition that says that it was

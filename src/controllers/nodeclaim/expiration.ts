@@ -1,7 +1,7 @@
 /**
- * Deletes claims that are older than their lifetime. v1 and v0.5 (with its TTL): at once, without regard to budgets.
- * v1alpha5 and v1beta1, and v1 by a setting: the claims get the condition Expired, and the disruption loop replaces
- * them first.
+ * Deletes claims that are older than their lifetime. Claims of v1, and of v0.5 with its TTL, are deleted at once,
+ * without regard to budgets. Claims of v1alpha5 and v1beta1, and by a setting also those of v1, get the condition
+ * Expired, and the disruption loop replaces them within budgets.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";

@@ -1,7 +1,7 @@
 /**
- * Deletes claims whose instance is gone, every two minutes, and terminates instances that no claim names. At first the
- * latter are searched more often, because a crash between a launch and the write of the claim's status leaves such
- * instances.
+ * Every two minutes, deletes claims whose instance is gone, and terminates instances that no claim names. After a
+ * start, such instances are searched more often: a process that crashes between a launch and the write of the claim's
+ * status leaves them behind.
  * upstream: pkg/controllers/nodeclaim/garbagecollection (core), and the AWS provider's controller of that name
  */
 
@@ -79,7 +79,8 @@ async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<strin
 
 /**
  * The Nodes of the claim, read from the API server: those of its instance and those that it owns. So Nodes are found
- * that this process has never seen. The same holds for a Node whose provider id somebody changed in the claim's status.
+ * that this process has never seen. Also found is the real Node of a claim in whose status somebody has changed the
+ * provider id.
  */
 async function nodesNow(world: World, { metadata, status }: NodeClaim): Promise<readonly Node[]> {
   const providerId = status?.providerID ?? "";
@@ -164,9 +165,9 @@ interface Suspect {
 }
 
 /**
- * Instances that have been without a claim for long enough. The monotonic clock counts, because the wall clock may
- * jump. Each claim that may have launched the instance must have one of its own, or be gone. The launch time alone
- * proves nothing, because the cloud's clock may be wrong.
+ * Instances that have been without a claim for long enough, by the monotonic clock, because the wall clock may jump.
+ * Each claim that may have launched the instance must have one of its own, or be gone. The launch time alone proves
+ * nothing, because the cloud's clock may be wrong.
  */
 function ripeOf(
   suspects: readonly NodeClaim[],

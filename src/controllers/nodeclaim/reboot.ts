@@ -216,8 +216,8 @@ interface RebootEnd {
 }
 
 /**
- * Whether the reboot has failed, judged by the claim and its Node on the API server. The mirror may lack a Node that
- * has come back.
+ * Whether the reboot has failed, judged by the claim and its Node on the API server. The local copy may lack a Node
+ * that has come back.
  */
 async function isOverNow(
   world: World,
@@ -323,8 +323,8 @@ function nodeOf(world: World, { status }: NodeClaim): Node | undefined {
 }
 
 /**
- * The pods to evict before the reboot. Pods that tolerate the taint are left out, because they would be bound there
- * again at once.
+ * The pods to evict before the reboot. Pods that tolerate the taint are left out: new pods in their place would be
+ * bound to the node again at once.
  */
 function podsOn(world: World, node: Node | undefined): readonly Pod[] {
   if (node === undefined) return [];

@@ -1,7 +1,7 @@
 /**
- * The NodeOverlays in effect, and a cloud provider that applies them: it returns the changed prices and capacities, and
- * launches with them. A pool can launch nothing until its overlays have been evaluated, because an overlay may change
- * the prices.
+ * Holds the NodeOverlays in effect, and wraps the cloud provider so that they apply: it returns the changed prices and
+ * capacities, and launches with them. A pool can launch nothing until its overlays have been evaluated, because an
+ * overlay may change the prices.
  * upstream: pkg/cloudprovider/overlay, pkg/controllers/nodeoverlay
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";

@@ -54,7 +54,7 @@ export async function createClaims(
 }
 
 /**
- * Why pools of the plan may get no node, by pool id. Each pool is read once from the API server. The mirror may be
+ * Why pools of the plan may get no node, by pool id. Each pool is read once from the API server. The local copy may be
  * outdated: the pool may be gone or replaced, or its limits may be lower now.
  */
 async function poolRefusals(

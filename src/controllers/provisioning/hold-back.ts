@@ -1,5 +1,5 @@
 /**
- * Buys no node for pods whose last planned nodes joined and refused them, until their wait is over
+ * Delays new nodes for pods whose last planned nodes joined the cluster but do not accept them
  * (core/state/refused-nodes.ts). Existing nodes may still take the pods. karpenter-ts only.
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -7,13 +7,13 @@ import { toRfc3339 } from "../../base/clock.ts";
 import type { UnschedulablePod, Unstuck } from "../../core/provisioning/result.ts";
 import type { World } from "../world.ts";
 
-/** Records which pods lost their planned nodes because these refused them. Call it once for each refusal. */
+/** Records which pods lost their planned nodes because these nodes do not accept them. Call it once for each loss. */
 export function noteRefusals(world: World, unstuck: readonly Unstuck[] = []): void {
   const { cluster, clock } = world;
   cluster.placements.refusals.refused(refusedPods(world, unstuck), clock.elapsedMs());
 }
 
-/** Whether no node is bought for the pod at present. */
+/** Whether no node is launched for the pod at present. */
 export function isHeld({ cluster, clock }: World, pod: Pod): boolean {
   return cluster.placements.refusals.waitMs(pod, clock.elapsedMs()) > 0;
 }
@@ -24,7 +24,7 @@ export function heldIn(world: World, pods: readonly Pod[]): readonly Unschedulab
   return held.map((pod) => ({ pod, message: heldText(world, pod), pools: [] }));
 }
 
-/** Until when and why no node is bought for the pod. Empty: it need not wait. */
+/** Until when no node is launched for the pod, and why, as text for a message. Empty: the pod need not wait. */
 export function heldText({ cluster, clock }: World, pod: Pod): string {
   const waitMs = cluster.placements.refusals.waitMs(pod, clock.elapsedMs());
   if (waitMs === 0) return "";

@@ -1,7 +1,7 @@
 /**
- * Plans pods again in the same pass if the API server refused their claim as invalid. Each kind of pod is planned
- * alone. After them come pods without a place in the first plan, because the refused claims may have used up capacity
- * or limits. All pods that the pass has already placed keep their places.
+ * Plans pods again in the same pass if the API server refused their claim as invalid. Each kind of pod is planned alone
+ * (refused.ts). After these, pods without a place in the first plan are planned again, because the refused claims may
+ * have used up capacity or limits. All pods that the pass has already placed keep their places.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";

@@ -143,10 +143,10 @@ async function reconcile(
 }
 
 /**
- * Plans pods that a disruption command moves together with pending pods, so that other pods do not get their places. No
- * nodes are launched for the moved pods here, because the command launches its own replacements. None are launched
- * either for pods that have to wait because nodes refused them. If nodes that are planned for such pods use up limits
- * that other pods need, the other pods are planned once more without them.
+ * Plans pending pods together with pods that a disruption command moves, so that pending pods do not get the places of
+ * moved pods. No node is launched for the moved pods, because the command launches its own replacements. No node is
+ * launched, either, for pods that have to wait (hold-back.ts). If nodes planned for such pods use up limits that other
+ * pods need, the other pods are planned again without them.
  */
 async function planned(
   world: World,
@@ -182,7 +182,7 @@ async function planned(
   };
 }
 
-/** The plan without these claims. Those of their pods that have to wait are told until when. */
+/** The plan without these claims. For those of their pods that have to wait, it says until when. */
 function withoutClaims(
   world: World,
   result: SchedulingResult,

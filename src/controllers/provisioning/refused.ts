@@ -1,6 +1,6 @@
 /**
- * Decides which pods are planned again after the API server refused their claim as invalid (422). Maybe only one kind
- * of pod on the claim is the cause, but all others would stay pending with it. So each kind is planned alone.
+ * Decides which pods are planned again after the API server refused their claim as invalid (422). Perhaps only one kind
+ * of pod on the claim is the cause, but all pods of the claim would stay pending. So each kind is planned alone.
  * karpenter-ts only: upstream plans them together again.
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -18,7 +18,10 @@ export function isInvalid(answer: unknown): boolean {
   return answer instanceof KubeError && answer.status === INVALID;
 }
 
-/** Divides pods by kind. If there are too many kinds for one pass, the next pass continues with the next kinds. */
+/**
+ * Divides the pods of refused claims by kind. If there are too many kinds for one pass, the next pass continues with
+ * the next kinds.
+ */
 export class Apart {
   #next = 0;
 

@@ -55,7 +55,7 @@ export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Con
 
 /**
  * Whether the node is really being deleted. For nodes that are not Karpenter's the API server is read, because the
- * mirror may be wrong. node.termination does the same for Karpenter's own nodes.
+ * local copy may be wrong. node.termination does the same for Karpenter's own nodes.
  */
 async function isProvenToLeave(world: World, node: Node): Promise<boolean> {
   if (!isDeleting(node) || hasFinalizer(node, TERMINATION_FINALIZER)) return true;

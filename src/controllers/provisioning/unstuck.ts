@@ -1,6 +1,6 @@
 /**
- * Reports pods that lose the place that an earlier plan reserved for them, and frees these places. The reason, and the
- * pods that got the room, are logged once for each node and reason, and published on each pod.
+ * Reports pods that lose the place that an earlier plan reserved for them, and frees these places. Published on each
+ * pod, and logged once for each node and reason: why, and which pods got the room.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";

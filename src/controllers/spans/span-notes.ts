@@ -1,7 +1,7 @@
 /**
- * Collects facts about claims and commands in progress, and exports their spans when they are finished. The decisions
- * of passes and commands are passed in; everything else is read from the objects. Memory is limited: if there is too
- * much, the oldest entries are dropped.
+ * Collects facts about claims and commands in progress, and exports their spans, the parts of a trace, when they are
+ * finished. The decisions of passes and commands are passed in; everything else is read from the objects. If there are
+ * too many entries, the oldest are dropped.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";

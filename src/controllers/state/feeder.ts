@@ -1,6 +1,7 @@
 /**
- * Updates the cluster state with objects. Each event of a mirror changes the state at once and in order, and reconciles
- * nothing. The state must be as fresh as the mirrors before any queue runs, so these controllers are first in all.ts.
+ * Updates the cluster state with objects. A mirror is the local copy of all objects of one kind, which a watch keeps up
+ * to date. Each event of a mirror changes the state at once and in order, and reconciles nothing. The state must be as
+ * fresh as the mirrors before any other controller runs, so these controllers are first in all.ts.
  * upstream: pkg/controllers/state/informer
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";

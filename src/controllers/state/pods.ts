@@ -1,4 +1,4 @@
-/** `state.pod`: updates the cluster state with all pods, in the reduced form of the mirror. */
+/** `state.pod`: updates the cluster state with all pods, in the reduced form of the local copy. */
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";

@@ -64,7 +64,10 @@ export function budgetAnswers(pool: Pool, nowMs: number): readonly BudgetAnswer[
 
 const known = new WeakMap<Picture, Map<string, Allowed>>();
 
-/** What the budgets allow now. Cached for each picture, because it is needed for each node of a pool. */
+/**
+ * What the budgets allow now. Cached for each picture (the state of the cluster at one moment), because it is needed
+ * for each node of a pool.
+ */
 export function allowedNow(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const ofPicture = within(known, picture, () => new Map<string, Allowed>());
   const key = `${pool.id} ${reason}`;

@@ -221,8 +221,8 @@ function stayingHold(
 }
 
 /**
- * Why consolidation of this node alone has no command, for example because it saves too little. Call this only if
- * nothing else protects the node.
+ * Why the node alone is not consolidated, for example because that saves too little. Call this only if nothing else
+ * protects the node.
  */
 function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   if (isEmpty(candidate) || candidate.pool.replicas !== undefined) return [];
@@ -244,7 +244,10 @@ export function aloneCommand(picture: Picture, candidate: Candidate): Command | 
 
 const rounds = new WeakMap<Picture, Round>();
 
-/** A round for consolidation. Cached for each picture, because an answer about a pool needs it for each node. */
+/**
+ * The input of consolidation for this picture (the state of the cluster at one moment). Cached, because an answer about
+ * a pool needs it for each node.
+ */
 function roundOf(picture: Picture): Round {
   const known = rounds.get(picture);
   if (known !== undefined) return known;

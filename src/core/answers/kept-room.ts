@@ -1,7 +1,7 @@
 /**
- * The room that nodes of a picture keep for CapacityBuffers. The pods of a buffer are placeholders that are never
- * bound, so they stay in the batch of pods to plan. Each keeps the node that an earlier pass planned for it, as in the
- * live controller.
+ * The room that nodes keep for CapacityBuffers in a picture, which is the state of the cluster at one moment. The pods
+ * of a buffer are placeholders that are never bound, so they stay in the batch of pods to plan. Each keeps the node
+ * that an earlier pass planned for it, as in the live controller.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -84,7 +84,7 @@ export interface BufferRoom {
   readonly placed: number;
 }
 
-/** All buffers of the picture, sorted by name. */
+/** All buffers of the picture with the room that they have, sorted by name. */
 export function bufferRoom(picture: Picture): readonly BufferRoom[] {
   const { pods } = picture.scheduling;
   const rooms = keptRoomOf(picture);

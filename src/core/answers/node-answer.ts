@@ -1,6 +1,6 @@
 /**
  * The answer about one node: why it exists, why it has its instance type, why it is not removed, and which command is
- * next. The next command is the one that the disruption loop would propose for the same picture.
+ * next. The next command is the one that the disruption loop would propose now.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -86,7 +86,10 @@ export interface Mark {
   readonly reason: string;
 }
 
-/** The answer about the node. `next`: the result of `nextCommands` for the same picture. */
+/**
+ * The answer about the node. `picture`: the state of the cluster at one moment. `next`: the next commands of the
+ * disruption loop for it. Undefined: there are none.
+ */
 export function nodeAnswer(
   picture: Picture,
   node: NodeView,

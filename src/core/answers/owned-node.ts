@@ -1,4 +1,7 @@
-/** A node that Karpenter owns, with the facts that every answer needs: its claim, its pool and its candidate. */
+/**
+ * A node that Karpenter owns, with the facts that every answer needs: its claim, its pool, and the numbers by which
+ * disruption compares nodes (its candidate).
+ */
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Candidate, candidateOf } from "../disruption/candidates.ts";

@@ -34,7 +34,7 @@ export interface BrokenNode {
   readonly blocking: string | undefined;
 }
 
-/** The repair of one node. */
+/** How one node is repaired. */
 export interface Repairing {
   readonly action: RepairAction;
   /** The broken condition because of which the node is repaired. */

@@ -32,7 +32,7 @@ export interface BalancedVerdict {
 /** What is disrupted, what replaces it, and why. */
 export interface Command {
   readonly reason: CommandReason;
-  /** A label of metrics. */
+  /** The value of the label `consolidation_type` in metrics. Empty: the command is no consolidation. */
   readonly consolidationType: "empty" | "multi" | "single" | "";
   /** The name of the method in older API versions: `emptiness`, `consolidation`, … */
   readonly via: string;

@@ -32,7 +32,7 @@ export interface DeletionCostInput {
   readonly candidates: readonly Candidate[];
   /** How many nodes the budgets allow to disrupt for drift, by pool id. */
   readonly drifted: ReadonlyMap<string, Pick<PoolAllowance, "allowed">>;
-  /** The same for consolidation. */
+  /** How many nodes the budgets allow to disrupt for consolidation, by pool id. */
   readonly underutilized: ReadonlyMap<string, Pick<PoolAllowance, "allowed">>;
 }
 
@@ -42,7 +42,7 @@ export interface CostChange {
   readonly cost: string | undefined;
 }
 
-/** The changes of one pass. */
+/** The changes of deletion costs that one pass writes. */
 export interface CostChanges {
   /** The changes by node: leaving nodes, then nodes in the order in which they will be disrupted, then the others. */
   readonly nodes: readonly { readonly node: NodeView; readonly changes: readonly CostChange[] }[];

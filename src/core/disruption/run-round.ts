@@ -14,7 +14,7 @@ import type { Round } from "./round.ts";
 /** The commands of one round, and the method that proposed them. */
 export interface FoundCommands {
   readonly method: Method;
-  /** At least one. */
+  /** The commands that begin now, or that wait for their validation. At least one. */
   readonly commands: readonly Command[];
 }
 
@@ -71,7 +71,7 @@ export function* roundForCommand(
   return (yield* makeRound({ ...picture, among }, method)).round;
 }
 
-/** Validates a command after its wait. `picture`: fresh facts. */
+/** Validates a command after its wait. `picture`: the state of the cluster now. */
 export function* validateCommand(
   picture: Picture,
   proposed: ProposedCommand,
@@ -83,7 +83,10 @@ export function* validateCommand(
   return yield* method.validate(command, round);
 }
 
-/** The commands that the loop would run next for this picture. `pending`: commands that wait for their validation. */
+/**
+ * The commands that the loop would run next. `picture`: the state of the cluster at one moment. `pending`: commands
+ * that wait for their validation.
+ */
 export function nextCommands(
   picture: Picture,
   pending: readonly Command[] = [],

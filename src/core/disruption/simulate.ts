@@ -73,7 +73,7 @@ export interface Packed {
 
 /** Simulates one cluster, again and again without different nodes. */
 export interface Simulator {
-  /** The input of the simulated cluster. */
+  /** The cluster before nodes are removed: its nodes, pools and pods, as provisioning reads them. */
   readonly input: SchedulingInput;
   /**
    * Prepares the simulated cluster in steps. Without this call, the first simulation prepares it in a single step,

@@ -1,6 +1,6 @@
 /**
- * When a claim counts as registered: exactly one Node has its provider id. And what Karpenter then sets on this Node:
- * its finalizer, owner, labels, annotations and taints.
+ * Decides when a claim counts as registered: exactly one Node has its provider id. Also computes what Karpenter then
+ * sets on this Node: its finalizer, owner, labels, annotations and taints.
  * upstream: pkg/controllers/nodeclaim/lifecycle/registration.go
  */
 import type { Node, Taint } from "../../apis/core/node.ts";

@@ -21,7 +21,7 @@ import { RefusedNodes } from "./refused-nodes.ts";
 
 /** How long a vacant seat is kept for a successor: ten minutes, the largest back-off of a Job. */
 const RETURN_MS = 10 * 60_000;
-/** The same for an owner that creates a new pod as soon as one ends (`PROMPT_KINDS`). */
+/** How long a vacant seat is kept if the owner creates a new pod as soon as one ends (`PROMPT_KINDS`). */
 const PROMPT_RETURN_MS = 60_000;
 const PROMPT_KINDS: ReadonlySet<string> = new Set([
   "ReplicaSet",

@@ -1,8 +1,8 @@
 /**
- * A claim that another program, for example a mutating webhook, changed right after its creation. Labels and owners are
- * put back. While the claim lacks a part of its plan that its pods or its pool need, nothing is launched. The node
- * might not suit its pods, and more nodes would be launched for them. The launch timeout deletes such a claim.
- * karpenter-ts only.
+ * Mends a claim that another program, for example a mutating webhook, changed right after its creation. Labels and
+ * owners are put back. While the claim lacks a part of its plan that its pods or its pool need, nothing is launched.
+ * Otherwise the node might not suit its pods, and more nodes would be launched for them. The launch timeout deletes
+ * such a claim. karpenter-ts only.
  */
 import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
 import { withCondition } from "../../../apis/karpenter/conditions.ts";

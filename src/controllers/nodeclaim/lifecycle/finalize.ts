@@ -193,7 +193,7 @@ async function drainNodes(
   if (first !== undefined) {
     const { uid = claim.metadata.name } = claim.metadata;
     memory.leaving.set(keyOfClaim(claim), { uid, seenAs: first.metadata.name });
-    // A Node without Karpenter's finalizer is gone at once. The mirror receives its removal shortly after.
+    // A Node without Karpenter's finalizer is gone at once. The local copy receives its removal shortly after.
     return AWAIT_CHANGE;
   }
   if (isEnding(world, providerID)) return undefined;
@@ -212,8 +212,9 @@ async function drainNodes(
 }
 
 /**
- * Whether one of these Nodes does not belong to Karpenter. The Node of a registered claim has Karpenter's marks. So
- * somebody has changed the provider id in the claim's status. An event on the claim and on that Node says so.
+ * Whether one of these Nodes does not belong to Karpenter. Then the claim waits, and an event on the claim and on that
+ * Node says so. The Node of a registered claim always has Karpenter's marks, so somebody has changed the provider id in
+ * the claim's status.
  */
 function isHeldForStranger(world: World, claim: NodeClaim, standing: readonly Node[]): boolean {
   const stranger = standing.find((node) => !isKarpenters(node));
@@ -228,7 +229,7 @@ function isHeldForStranger(world: World, claim: NodeClaim, standing: readonly No
   return true;
 }
 
-/** Whether the Node has any mark of Karpenter: a pool's label, Karpenter's finalizer, or a claim as its owner. */
+/** Whether the Node has any mark of Karpenter: the label of a pool, Karpenter's finalizer, or a claim as its owner. */
 function isKarpenters(node: Node): boolean {
   const { labels, ownerReferences = [] } = node.metadata;
   return (

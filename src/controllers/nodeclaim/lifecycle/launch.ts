@@ -146,8 +146,8 @@ async function answered(
 }
 
 /**
- * Whether the claim exists with Karpenter's finalizer. If the mirror says no, the API server is read, because the
- * mirror may be outdated. If the API server does not answer, the instance is kept.
+ * Whether the claim exists with Karpenter's finalizer. If the local copy says no, the API server is read, because the
+ * local copy may be outdated. If the API server does not answer, the instance is kept.
  */
 async function isHeld(world: World, claim: NodeClaim): Promise<boolean> {
   const holds = (now: NodeClaim | undefined): boolean =>

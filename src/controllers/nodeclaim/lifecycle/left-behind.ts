@@ -1,7 +1,7 @@
 /**
  * Finds instances that an earlier process launched before it ended, and that no claim names yet. A claim that was not
- * launched before the start of this process takes over one of these instances, because a new launch would add a second
- * one. The fleet's ClientToken alone does not prevent that: the claim may now be in a batch with other claims
+ * launched before the start of this process takes over one of these instances. A new launch would add a second
+ * instance. The fleet's ClientToken alone does not prevent that: the claim may now be in a batch with other claims
  * (providers/aws/instance/fleet-tokens.ts).
  */
 import type { Node } from "../../../apis/core/node.ts";
@@ -95,7 +95,7 @@ async function look(world: World, { begunHere }: Memory): Promise<LeftBehind> {
   const waiting = claims.find(isWaiting);
   if (waiting === undefined) return { instances: [], nodes: [] };
   const running = await world.cloud.list();
-  // A mirror may lack a claim or Node. Its instance must not be given to another claim.
+  // A local copy may lack a claim or Node. Its instance must not be given to another claim.
   const live = (await world.kube.list(claimKind(waiting))).items.map(toClaim);
   const instances = unnamedInstances([...claims, ...live], running);
   return { instances, nodes: instances.length === 0 ? [] : await allNodes(world) };

@@ -114,7 +114,7 @@ function verdictOn(world: World, claim: NodeClaim, watchedForMs: number): Livene
   return liveness(inputOf(world, claim, watchedForMs));
 }
 
-/** The facts that decide whether the claim is too late, read from the mirrors. */
+/** The facts that decide whether the claim is too late, read from the local copies. */
 function inputOf(world: World, claim: NodeClaim, watchedForMs: number): LivenessInput {
   const joined = nodesOf(world, claim);
   return {

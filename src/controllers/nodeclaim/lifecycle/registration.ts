@@ -58,7 +58,7 @@ export async function register(
   const isLast = world.cluster.placements.isFilledLast(claim.metadata.name);
   const marked = isLast ? putLast(joined, true) : joined;
   const node = await patchObject(world.kube, NODE, found.node, marked);
-  // The Node was deleted in between. Its removal from the mirror reconciles the claim again.
+  // The Node was deleted in between. Its removal from the local copy reconciles the claim again.
   if (node === undefined) return done(claim);
   const named = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
   const registered = withCondition(named, { type: "Registered", status: "True" }, nowMs);

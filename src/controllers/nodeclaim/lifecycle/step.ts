@@ -1,4 +1,7 @@
-/** What the steps of a claim's life pass to each other: the claim with the results so far, and errors. */
+/**
+ * What the steps of a claim's life (launch, registration, initialization, liveness) pass to each other: the claim with
+ * the results so far, and errors.
+ */
 import type { Node } from "../../../apis/core/node.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import type { ContestedChanges } from "../../../kube/client/contested-changes.ts";
@@ -15,7 +18,10 @@ export interface Memory {
   readonly begunHere: Set<string>;
   /** Instances that other processes launched and that no claim names yet. Undefined: not searched yet. */
   leftBehind: Promise<LeftBehind> | undefined;
-  /** Instances that a claim took or tries to take, by provider id. The value is whether it keeps the instance. */
+  /**
+   * Instances that a claim took over or tries to take over, by provider id. The value resolves to whether the claim
+   * keeps the instance.
+   */
   readonly taken: Map<string, Promise<boolean>>;
   /**
    * When the first reconcile ran, by the monotonic clock. The cloud may list launches of earlier processes only some

@@ -132,7 +132,7 @@ function replaced(deletion: Command, round: Round): Command | string {
   return replacementBackOff(pools, round.holdOffs)?.message ?? command;
 }
 
-/** The same for a node of a static pool, which is replaced by exactly one node. */
+/** The command that replaces a node of a static pool by exactly one node. Otherwise as {@link commandFor}. */
 function replacedStatically(
   command: Command,
   one: BrokenCandidate,

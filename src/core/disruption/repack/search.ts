@@ -39,7 +39,7 @@ export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: num
  * repack`).
  */
 const EFFORT = 20;
-/** The same for dividing pods with a spread over zones. */
+/** A repack may use this many times the planner's usual work for dividing pods with a zone spread. */
 const EXCHANGE_EFFORT = 40;
 /**
  * In how many different orders of pods a repack fills nodes by dual prices; provisioning uses one. The second order
