@@ -20,7 +20,6 @@ import { ViewNotes } from "../state/view-notes.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Model } from "./model.ts";
 
-/** The cost of one workload. */
 export interface WorkloadCost {
   /**
    * The namespace of the workload. It is empty, like `kind` and `name`, for the cost of nodes whose pods request

@@ -60,8 +60,8 @@ export interface LaunchChoice {
   /** The number of cheaper types of the pool, by the reason that ruled them out. */
   readonly cheaper: Readonly<Partial<Record<RuledOutBy, number>>>;
   /**
-   * At most five cheaper types. They are sorted by reason in the order of {@link MOST_SURPRISING_FIRST}, then by price, the most
-   * expensive first.
+   * At most five cheaper types. They are sorted by reason in the order of {@link MOST_SURPRISING_FIRST}, then by price,
+   * the most expensive first.
    */
   readonly nearest: readonly CheaperType[];
 }

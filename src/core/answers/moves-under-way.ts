@@ -78,7 +78,6 @@ export function movesUnderWay(
   return new Map(moves.filter(([, to]) => to.size > 0));
 }
 
-/** A pod and its node. */
 interface Placed {
   readonly pod: Pod;
   /** The name of a node. "": a planned node, which does not exist yet. */

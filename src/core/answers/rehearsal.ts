@@ -83,7 +83,6 @@ const MOST_REJECTED = 20;
 /** Plans one planning pass. */
 export type PlanPass = (input: SchedulingInput) => Steps<SchedulingResult>;
 
-/** The model after one step. */
 interface Provisioned {
   readonly model: Model;
   readonly step: Step;
@@ -245,7 +244,6 @@ function* placeWaiting(before: Model, plan: PlanPass): Steps<Played> {
   return { model: placed.model, steps: [...kept.steps, ...placed.steps] };
 }
 
-/** The model after some steps. */
 interface Played {
   readonly model: Model;
   readonly steps: readonly Step[];

@@ -87,7 +87,6 @@ export function isAbout({ reasons }: Budget, reason: CommandReason): boolean {
   return reasons?.some((one) => one === reason) !== false;
 }
 
-/** The input of {@link allowedDisruptions}. */
 export interface BudgetQuestion {
   readonly reason: CommandReason;
   /** How many nodes the budgets count. Percentages refer to this number. */

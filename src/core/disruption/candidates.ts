@@ -356,7 +356,7 @@ interface Owner extends Pick<PoolInput, "pool" | "instanceTypes"> {
   readonly seats?: RoomSeats | undefined;
 }
 
-/** The candidate for one node. */
+/** The node as a candidate. The last one that was made for the view is used again if nothing has changed. */
 export function candidateOf(node: NodeView, claim: NodeClaim, owner: Owner): Candidate {
   // A seat names a claim, or a node that has no claim.
   const names = [claim.metadata.name, node.name];
@@ -420,7 +420,6 @@ export function priceOf(
 /** Instance types by name, cached for each list. Lists never change, and thousands of nodes use the same list. */
 const typesByName = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>();
 
-/** The first instance type of this name. */
 function typeNamed(
   instanceTypes: readonly InstanceType[],
   name: string | undefined,

@@ -29,7 +29,6 @@ export interface BalancedVerdict {
   readonly disruptionShare?: number;
 }
 
-/** What is disrupted, what replaces it, and why. */
 export interface Command {
   readonly reason: CommandReason;
   /** The value of the label `consolidation_type` in metrics. Empty: the command is no consolidation. */

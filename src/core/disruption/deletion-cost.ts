@@ -24,7 +24,6 @@ const SYSTEM = "kube-system";
  */
 const RECREATING_KINDS: ReadonlySet<string> = new Set(["ReplicaSet", "Job", "DaemonSet"]);
 
-/** The facts that decide the costs. */
 export interface DeletionCostInput {
   /** Managed nodes, sorted by name. */
   readonly nodes: readonly NodeView[];
@@ -42,7 +41,6 @@ export interface CostChange {
   readonly cost: string | undefined;
 }
 
-/** The changes of deletion costs that one pass writes. */
 export interface CostChanges {
   /** The changes by node: leaving nodes, then nodes in the order in which they will be disrupted, then the others. */
   readonly nodes: readonly { readonly node: NodeView; readonly changes: readonly CostChange[] }[];

@@ -33,8 +33,8 @@ export function lastCheck(
     return still.length < candidates.length ? "churn" : "budget";
   }
   if (replacements.some(({ pool }) => holdOffs.backingOff.has(pool.id))) return "scheduling";
-  // A drifted static node may be removed before it is replaced only if its pool is complete: all replicas exist, all are
-  // initialized, and none is leaving.
+  // A drifted static node may be removed before it is replaced only if its pool is complete: all replicas exist, all
+  // are initialized, and none is leaving.
   const removedFirst = replacements.length === 0 ? allowed : [];
   const isShort = ({ pool }: Candidate) =>
     command.reason === "Drifted" &&

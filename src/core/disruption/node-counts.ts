@@ -27,7 +27,6 @@ interface FullCount extends Count {
   readonly away: number;
 }
 
-/** The counts of one list of nodes. */
 export interface NodeCounts {
   readonly all: FullCount;
   readonly byPool: ReadonlyMap<string, FullCount>;

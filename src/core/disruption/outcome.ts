@@ -36,9 +36,7 @@ export interface RepackOutcome {
   readonly at: string;
   /** When the last of the compared moves began, as RFC 3339. */
   readonly until: string;
-  /** The planned saving per hour. */
   readonly predictedMicroUsd: number;
-  /** The real saving per hour. */
   readonly realisedMicroUsd: number;
   /** The amount by which the real cost exceeds the planned cost, as a share of the planned cost. 0: not at all. */
   readonly overrun: number;
@@ -46,7 +44,6 @@ export interface RepackOutcome {
   readonly failures: number;
 }
 
-/** A node and its price. */
 export interface PricedNode {
   readonly node: NodeView;
   /** Price per hour. */

@@ -69,7 +69,6 @@ export interface RoundBudgets {
   readonly pdbs: readonly PodDisruptionBudget[];
 }
 
-/** Settings of the operator. */
 export interface RoundSettings {
   /** The capacity that may replace nodes which are all spot. */
   readonly forSpot: ForSpot;
@@ -83,7 +82,6 @@ export interface RoundSettings {
   readonly terminateFirst: TerminateFirst;
 }
 
-/** The settings of repack (methods/repack.ts). */
 export interface Repack {
   readonly planner: PlannerOptions;
   /** A repack must save at least this share, in percent of the price of the removed nodes. */

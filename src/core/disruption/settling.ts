@@ -17,7 +17,6 @@ const MOVE_MS = 60_000;
 /** Repack does not wait for settling nodes if `consolidateAfter` and {@link MOVE_MS} together are longer than this. */
 const LONGEST_MS = 5 * 60_000;
 
-/** The facts that decide whether nodes are settling. */
 interface SettlingFacts {
   readonly nowMs: number;
   readonly nodes: readonly NodeView[];

@@ -34,7 +34,6 @@ export interface Placement {
   readonly pods: readonly Pod[];
 }
 
-/** The result of a simulation. */
 export interface Simulation {
   /** The new nodes that are needed for pods of the candidates, or for other pods whose room they take. */
   readonly replacements: readonly PlannedClaim[];

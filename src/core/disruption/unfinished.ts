@@ -24,7 +24,6 @@ import {
 /** A command that is older than this is rolled back. No command waits this long for its replacements. */
 const TOO_OLD_MS = 60 * 60_000;
 
-/** What must be done about unfinished commands. */
 export interface Unfinished {
   readonly resume: readonly {
     readonly record: CommandRecord;

@@ -25,7 +25,6 @@ import {
   withLowered,
 } from "./lower-requests.ts";
 
-/** An edit of a pod. */
 export type PodEdit =
   | { readonly on: "pod"; readonly change: "tolerate"; readonly toleration: Toleration }
   | { readonly on: "pod"; readonly change: "dropKey"; readonly key: string }
@@ -60,7 +59,6 @@ export type PodEdit =
       readonly of: readonly ("containers" | "initContainers")[];
     };
 
-/** An edit of a NodePool. */
 export type PoolEdit = { readonly on: "pool"; readonly poolId: string } & (
   | {
       readonly change: "limit";

@@ -56,7 +56,6 @@ export interface NearMiss {
   readonly missing: readonly string[];
 }
 
-/** Edits with which the pods get a place. */
 export interface Fix {
   readonly edits: readonly Edit[];
   /** Keys of the edited pods: the pods without a place, and the other pods of their workloads. */

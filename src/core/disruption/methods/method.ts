@@ -47,7 +47,6 @@ export interface Proposal {
 /** Why a command is no longer valid. upstream: the reasons of failed validations */
 export type ValidationFailure = "budget" | "scheduling" | "churn";
 
-/** One disruption method. */
 export interface Method {
   readonly name: string;
   readonly reason: CommandReason;
