@@ -53,23 +53,16 @@ import type { Steering } from "./steering.ts";
 const POLL_MS = 1_000;
 /** A repair deletes the broken node only this long after its replacement is initialized. */
 const FRESH_MS = 2_000;
-/**
- * How long a command waits for its replacements: `perCommand` for each running command, but at least `min` and at most
- * `max`.
- */
+/** How many milliseconds a command waits for its replacements. Many running commands may wait longer. */
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
 
-/**
- * Creates the replacement claims of a command with these annotations. Returns a claim or an error for each. all.ts
- * passes this function in, because it belongs to the provisioner.
- */
+/** Creates the replacement claims of a command. Returns a claim or an error for each. all.ts passes it in. */
 export type CreateReplacements = (
   log: Logger,
   command: Command,
   annotations: Readonly<Record<string, string>>,
 ) => Promise<readonly (NodeClaim | Error)[]>;
 
-/** The queue of running commands. */
 export interface CommandQueue {
   readonly controller: Controller;
   /** Names of the nodes that running commands disrupt. */
@@ -88,7 +81,6 @@ export interface CommandQueue {
   readonly ledger: Ledger;
 }
 
-/** What the functions of this file share. */
 interface Parts {
   readonly world: World;
   readonly log: Logger;
@@ -428,9 +420,7 @@ function isFresh({ clock }: World, claim: NodeClaim | undefined): boolean {
   return Math.abs(clock.now() - sinceMs) < FRESH_MS;
 }
 
-/**
- * The age of a command by wall time, because another process may have begun it. A start in the future counts as now.
- */
+/** The age by wall time, because another process may have begun the command. Negative ages count as 0. */
 function ageMs({ clock }: World, { startedAt }: CommandRecord): number {
   return Math.max(0, clock.now() - (fromRfc3339(startedAt) ?? 0));
 }

@@ -53,8 +53,8 @@ function* propose(round: Round): Steps<Proposal> {
   const commands: Command[] = [];
   const remarks: Remark[] = [];
   let hasSimulated = false;
-  // Set if a limit or an instance type leaves no room. There may be room later without a change of the facts on which
-  // the arbiter decides to skip a method. So the method must run again.
+  // Set if a limit or an instance type leaves no room. There may be room later without a change of the facts that the
+  // arbiter compares, so the method must run again.
   let lacksRoom = false;
   for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
