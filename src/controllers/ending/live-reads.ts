@@ -164,7 +164,10 @@ function nameOnly({ metadata: { name } }: Node): Node {
   return { metadata: { name } };
 }
 
-/** Names of Nodes that are missing from the list, although the local copy has them or pods in the local copy name them. */
+/**
+ * Names of Nodes that are missing from the list, although the local copy of Nodes has them or pods in the local copy
+ * name them.
+ */
 async function unlisted(
   world: WorldPart,
   known: readonly Node[],

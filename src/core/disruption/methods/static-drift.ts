@@ -66,8 +66,7 @@ function* propose(round: Round): Steps<Proposal> {
       continue;
     }
     const chosen: Candidate[] = [];
-    // Nodes that are removed first are drained at the same time. So they share the room on other nodes and the allowed
-    // evictions.
+    // Nodes that are removed first drain at the same time: they share room on other nodes and allowed evictions.
     const removedFirst = commands.filter(({ replacements }) => replacements.length === 0);
     const replaced = commands.filter(({ replacements }) => replacements.length > 0);
     const beside: RemovedTogether = {
