@@ -1,7 +1,8 @@
 /**
- * Loaded into the process that is measured. Once a second it writes the longest block of the event loop, and the
- * memory, to a file. On a busy machine a block also waits for the processor, so the processor time of the main thread
- * within the longest block is written, too (Linux only).
+ * Loaded into the process that is measured. Once a second it writes the processor time and the memory to a file. After
+ * the message `holds` it also writes the longest block of the event loop in that second. Its timers then cost 3 to 9 % of
+ * a core, because each wakes the process; the message `rest` stops them. On a busy machine a block also waits for the
+ * processor, so the processor time of the main thread within the longest block is written, too (Linux only).
  */
 import { appendFileSync, closeSync, openSync, readSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -26,27 +27,47 @@ function threadClock() {
   };
 }
 
-if (file !== undefined) {
+/** Watches the loop until `stop`. `take` returns the longest block since the last call. */
+function watchLoop(threadMs) {
   const resolution = 10;
   const delay = monitorEventLoopDelay({ resolution });
   delay.enable();
-  const threadMs = threadClock();
   let seenMs = threadMs();
   let heldCpuMs = 0;
   // The loop runs due timers in each of its turns, so this sees each block with at most one short turn more.
-  if (seenMs !== undefined)
-    setInterval(() => {
-      const nowMs = threadMs();
-      heldCpuMs = Math.max(heldCpuMs, nowMs - seenMs);
-      seenMs = nowMs;
-    }, LOOK_MS).unref();
+  const look = () => {
+    const nowMs = threadMs();
+    heldCpuMs = Math.max(heldCpuMs, nowMs - seenMs);
+    seenMs = nowMs;
+  };
+  const timer = seenMs === undefined ? undefined : setInterval(look, LOOK_MS).unref();
+  return {
+    take: () => {
+      const heldMs = Math.max(0, delay.max / 1e6 - resolution);
+      const held = { heldMs, heldCpuMs };
+      delay.reset();
+      heldCpuMs = 0;
+      return held;
+    },
+    stop: () => {
+      delay.disable();
+      clearInterval(timer);
+    },
+  };
+}
+
+if (file !== undefined) {
+  const threadMs = threadClock();
+  let loop;
+  process.on("message", (message) => {
+    loop?.stop();
+    loop = message === "holds" ? watchLoop(threadMs) : undefined;
+  });
+  process.channel?.unref();
   setInterval(() => {
-    const heldMs = Math.max(0, delay.max / 1e6 - resolution);
     const { user, system } = process.cpuUsage();
     const { rss } = process.memoryUsage();
-    const line = { heldMs, heldCpuMs, threadMs: threadMs(), cpuMs: (user + system) / 1_000, rss };
+    const line = { ...loop?.take(), threadMs: threadMs(), cpuMs: (user + system) / 1_000, rss };
     appendFileSync(file, `${JSON.stringify(line)}\n`);
-    delay.reset();
-    heldCpuMs = 0;
   }, 1_000).unref();
 }
