@@ -34,7 +34,7 @@ import { createKubeClient } from "../../kube/client/kube-client.ts";
 import type { Mirror } from "../../kube/mirror/mirror.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 import { currentVersion } from "../plan/manifests.ts";
-import { Follower } from "./follower.ts";
+import { isAlike } from "./alike.ts";
 import { PROCESSOR } from "./rested.ts";
 import { WatchedKinds } from "./watched-kinds.ts";
 
@@ -108,7 +108,7 @@ export function openMirroredCluster({
     claims: () => (objects(...(CLAIM_KINDS as readonly Kind[])) as KubeObject[]).map(claimOf),
     state: (tell, recommends) => {
       const autoscalers = recommends ? objects(VERTICAL_POD_AUTOSCALER) : [];
-      return state.of(kinds.mirrors(), { autoscalers, tell });
+      return state.of(kinds, { autoscalers, tell });
     },
     changes: () => kinds.changes,
     close: () => kinds.close(),
@@ -137,11 +137,6 @@ interface StateInput {
 class KeptState {
   readonly #state = createClusterState();
   readonly #fed = new Set<Mirror<KubeObject>>();
-  /**
-   * Feeds pods on request. Other kinds change rarely, so each change is fed at once. So the state has the same objects
-   * as the mirror.
-   */
-  #pods: Follower | undefined;
   readonly #clock = new SystemClock();
   #marked: readonly string[] = [];
   /** Provider ids of claims that a running disruption command removes, by kind and name of the claim. */
@@ -150,25 +145,24 @@ class KeptState {
   #last: Promise<unknown> = Promise.resolve();
 
   /** Calls run one after the other, so that no caller gets a state with half of a mirror. */
-  of(mirrors: readonly Mirror<KubeObject>[], input: StateInput): Promise<ClusterState> {
-    const state = this.#last.then(() => this.#of(mirrors, input));
+  of(kinds: WatchedKinds, input: StateInput): Promise<ClusterState> {
+    const state = this.#last.then(() => this.#of(kinds, input));
     this.#last = state.catch(() => undefined);
     return state;
   }
 
-  async #of(
-    mirrors: readonly Mirror<KubeObject>[],
-    { autoscalers, tell }: StateInput,
-  ): Promise<ClusterState> {
+  async #of(kinds: WatchedKinds, { autoscalers, tell }: StateInput): Promise<ClusterState> {
     this.#state.admission.replaceAutoscalers(autoscalers);
     for (const feed of [...this.#claimFeeds(), ...feedsOf(this.#state)])
-      for (const mirror of mirrors) {
+      for (const mirror of kinds.mirrors()) {
         if (!isOf(mirror.kind, feed.kind.group, feed.kind.plural) || this.#fed.has(mirror))
           continue;
         this.#fed.add(mirror);
         await this.#run(this.#follow(mirror, feed), tell);
       }
-    if (this.#pods !== undefined) await this.#run(this.#pods.catchUp(), tell);
+    const begunMs = PROCESSOR.elapsedMs();
+    await kinds.settled();
+    tell(PROCESSOR.elapsedMs() - begunMs);
     this.#mark();
     await this.#run(this.#state.catchUp(), tell);
     return this.#state;
@@ -178,14 +172,11 @@ class KeptState {
     return stepRunner(this.#clock, TURN_MS, { clock: PROCESSOR, tell })(steps);
   }
 
-  #follow(mirror: Mirror<KubeObject>, feed: Feed<KubeObject>): Steps<void> {
-    const { put, remove } = feed;
-    if (feed.kind.plural !== POD.plural)
-      return mirror.onInSteps((event, object) =>
-        event === "removed" ? remove(object) : put(object),
-      ).feeding;
-    this.#pods = new Follower(mirror, feed);
-    return this.#pods.begin();
+  #follow(mirror: Mirror<KubeObject>, { put, remove }: Feed<KubeObject>): Steps<void> {
+    return mirror.onInSteps((event, object, before) => {
+      if (event === "removed") remove(object);
+      else if (before === undefined || !isAlike(before, object)) put(object);
+    }).feeding;
   }
 
   #claimFeeds(): readonly Feed<KubeObject>[] {

@@ -10,9 +10,14 @@ import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { createPodProjection } from "../../controllers/pod-projection.ts";
+import { LatestEvents } from "../../kube/mirror/latest-events.ts";
 import type { Mirror, MirrorOptions } from "../../kube/mirror/mirror.ts";
 import { LiveMirrors, type MirrorsDeps } from "../../kube/mirror/mirrors.ts";
-import { createPodFrameReader, createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
+import {
+  createPodFrameReader,
+  createPodNameReader,
+  createPodPageReader,
+} from "../../kube/protobuf/pod-frames.ts";
 import { CliError } from "../program/cli-error.ts";
 
 /** A kind that was requested. */
@@ -28,6 +33,8 @@ export class WatchedKinds {
   readonly #opened = new Map<string, Opened>();
   /** Mirrors that have received their first list. */
   readonly #there = new Map<string, Mirror<KubeObject>>();
+  /** Pods change most often, so their events are held back until a scene needs them. */
+  readonly #podEvents: LatestEvents<Pod>;
   #changes = 0;
   #isClosed = false;
   #close: (error: Error) => void = () => undefined;
@@ -38,13 +45,24 @@ export class WatchedKinds {
 
   constructor(deps: MirrorsDeps) {
     this.#deps = deps;
-    this.#mirrors = new LiveMirrors(deps);
+    const { client, clock } = deps;
+    this.#podEvents = new LatestEvents(clock, createPodNameReader());
+    const watch: typeof client.watch = (kind, options) =>
+      kind.plural === POD.plural
+        ? (this.#podEvents.watch(client, kind as never, options as never) as never)
+        : client.watch(kind, options);
+    this.#mirrors = new LiveMirrors({ ...deps, client: { ...client, watch } });
     this.#closed.catch(() => undefined);
   }
 
-  /** The number of changes so far. */
+  /** The number of changes so far, also of those that a mirror gets only by {@link settled}. */
   get changes(): number {
-    return this.#changes;
+    return this.#changes + this.#podEvents.arrived;
+  }
+
+  /** Resolves when the mirrors have all changes that have arrived. */
+  settled(): Promise<void> {
+    return this.#podEvents.settled();
   }
 
   /** The mirrors that have received their first list, in that order. */
@@ -103,7 +121,8 @@ export class WatchedKinds {
     const mirror = this.#mirrors.of(kind, optionsOf(kind));
     await Promise.race([this.#mirrors.synced(kind), this.#closed]);
     const { feeding } = mirror.onInSteps(() => {
-      this.#changes += 1;
+      // An event that was held back has been counted when it arrived.
+      if (kind.plural !== POD.plural || !this.#podEvents.isGiving) this.#changes += 1;
     });
     await inTurns(this.#deps.clock, feeding, TURN_MS);
     this.#there.set(pathOf(kind), mirror);

@@ -28,6 +28,27 @@ const MANAGED_FIELDS = 17;
  */
 export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod> {
   const readPod = createPodReader(project);
+  return createEventReader((message, type) => readPod(message, type === "DELETED"));
+}
+
+/** Reads only the type, the name and the namespace. For a reader that does not need most frames completely. */
+export function createPodNameReader(): ReadFrame<Pod> {
+  return createEventReader((message) => {
+    let [name, namespace] = ["", ""];
+    while (message.next()) {
+      if (message.number !== 1) continue;
+      const metadata = message.inner();
+      while (metadata.next()) {
+        if (metadata.number === 1) name = metadata.text();
+        else if (metadata.number === 3) namespace = metadata.text();
+      }
+      break;
+    }
+    return { apiVersion: "v1", kind: "Pod", metadata: { name, namespace }, spec: NO_SPEC };
+  });
+}
+
+function createEventReader(readPod: (message: Fields, type: string) => Pod): ReadFrame<Pod> {
   // Frames that arrived together are in one buffer and use one cursor.
   let all = new Fields(Buffer.alloc(0));
   return (frame) => {
@@ -43,11 +64,7 @@ export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod>
     if (object === undefined) throw new Error("a watch event without an object");
     const { kind, message } = unwrap(object);
     if (kind === "Pod")
-      return {
-        type: type as WatchEventType,
-        object: readPod(message, type === "DELETED"),
-        projected: true,
-      };
+      return { type: type as WatchEventType, object: readPod(message, type), projected: true };
     if (kind === "Status")
       return { type: "ERROR", object: readMessage("Status", message) as unknown as Pod };
     throw new Error(`a watch on pods brought a ${kind}`);
