@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../base/virtual-clock.ts";
 import type { CommandAnswer } from "../core/answers/command-answer.ts";
-import type { Fleet } from "../core/answers/fleet.ts";
+import type { Fleet, FleetNode } from "../core/answers/fleet.ts";
+import { NO_MOVES } from "../core/answers/moves-under-way.ts";
 import { Feed } from "./feed.ts";
 import type { ConsoleScene, ConsoleSource } from "./source.ts";
 
@@ -21,6 +22,8 @@ const FLEET: Fleet = {
   },
 };
 
+const NO_ROOM: ReadonlyMap<string, number> = new Map();
+
 class FakeSource implements ConsoleSource {
   readonly name = "fake";
   readonly mode = "cluster";
@@ -28,6 +31,8 @@ class FakeSource implements ConsoleSource {
   readonly act = () => Promise.resolve("");
   isOpen = false;
   readings = 0;
+  /** If set, all scenes have this fleet. */
+  fleet: Fleet | undefined;
   poolsAsked = 0;
   pods = 0;
   problem: string | undefined;
@@ -44,15 +49,16 @@ class FakeSource implements ConsoleSource {
   scene(): Promise<ConsoleScene> {
     this.readings += 1;
     if (this.problem !== undefined) return Promise.reject(new Error(this.problem));
-    const fleet = { ...FLEET, totals: { ...FLEET.totals, pods: this.pods } };
+    const totals = { ...FLEET.totals, pods: this.pods };
+    const fleet = this.fleet ?? { ...FLEET, totals };
     return Promise.resolve({
       nowMs: this.readings,
       notes: [],
       events: [],
       ...(this.loading === undefined ? {} : { loading: this.loading }),
       fleet: async () => fleet,
-      moves: async () => new Map(),
-      room: async () => new Map(),
+      moves: async () => NO_MOVES,
+      room: async () => NO_ROOM,
       pools: async () => {
         this.poolsAsked += 1;
         return [];
@@ -128,6 +134,35 @@ describe("the feed of console views", () => {
     await clock.advance(1_000);
     expect(sink.of("map")).toHaveLength(2);
     expect(sink.of("map")[1]).toMatchObject({ head: { pods: 5 } });
+  });
+
+  it("makes no view again whose parts are the same objects, and sends the whole to a new viewer", async () => {
+    const { clock, source, feed, sink } = start();
+    let asked = 0;
+    const counted = {
+      name: "a",
+      state: "running",
+      pods: 3,
+      allocatable: {},
+      get requested() {
+        asked += 1;
+        return {};
+      },
+    };
+    source.fleet = { ...FLEET, nodes: [counted as unknown as FleetNode] };
+    feed.watch(["money"], sink);
+    await clock.advance(500);
+    const askedOnce = asked;
+    source.fleet = { ...source.fleet, at: "2026-01-01T00:01:00Z" };
+    await clock.advance(3_000);
+    expect(asked).toBe(askedOnce);
+    const late = new FakeSink();
+    feed.watch(["money"], late);
+    await clock.advance(1_000);
+    expect(late.of("money")).toEqual(sink.of("money"));
+    source.fleet = { ...source.fleet, nodes: [...source.fleet.nodes] };
+    await clock.advance(2_000);
+    expect(asked).toBeGreaterThan(askedOnce);
   });
 
   it("sends a finished view while another view is still computed", async () => {

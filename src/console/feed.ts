@@ -6,6 +6,7 @@
 import type { Clock, Timer } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
 import { mustNotFail } from "../base/must-not-fail.ts";
+import { haveSameItems } from "../base/same-items.ts";
 import { type Steps, stepRunner } from "../base/steps.ts";
 import type { ConsoleScene, ConsoleSource } from "./source.ts";
 import { costsView } from "./views/costs.ts";
@@ -74,10 +75,27 @@ interface Viewer {
   clockSaid: number;
 }
 
-/** A view, and the scene that it was computed from. */
+/** A view that can be made from these parts. If the parts are the same objects as before, so is the view. */
+interface Making {
+  /** Absent: the view is made for each scene. */
+  readonly parts?: readonly unknown[];
+  readonly make: () => Steps<View>;
+}
+
+/** A view, the scene for which it was last compared, and the parts that it was made from. */
 interface Shown {
   readonly scene: ConsoleScene;
+  readonly parts: readonly unknown[] | undefined;
   readonly now: Written;
+}
+
+function* inOneStep(make: () => View): Steps<View> {
+  yield;
+  return make();
+}
+
+function* writtenFrom({ make }: Making, before: Written | undefined): Steps<Written> {
+  return yield* writtenInSteps(yield* make(), before);
 }
 
 export class Feed {
@@ -193,15 +211,16 @@ export class Feed {
   async #make(name: ConsoleViewName, scene: ConsoleScene): Promise<void> {
     this.#making.add(name);
     try {
-      const make = await this.#viewOf(name, scene);
-      const madeMs = this.#clock.elapsedMs();
-      const view = make();
-      this.#worked(this.#clock.elapsedMs() - madeMs);
-      const now = await this.#run(writtenInSteps(view, this.#shown.get(name)?.now));
+      const making = await this.#viewOf(name, scene);
+      const { parts } = making;
+      const shown = this.#shown.get(name);
+      const isSame =
+        shown?.parts !== undefined && parts !== undefined && haveSameItems(parts, shown.parts);
+      const now = isSame ? shown.now : await this.#run(writtenFrom(making, shown?.now));
       // All viewers may have left meanwhile. Then the next viewer gets a new view.
       if (this.#scene === undefined) return;
       const begunMs = this.#clock.elapsedMs();
-      this.#shown.set(name, { scene, now });
+      this.#shown.set(name, { scene, parts, now });
       this.#send(name);
       this.#worked(this.#clock.elapsedMs() - begunMs);
     } catch (error) {
@@ -233,45 +252,55 @@ export class Feed {
     this.#source.worked?.(ms);
   }
 
-  /** Waits for the parts of a view. Building the view from them takes a few milliseconds. */
-  async #viewOf(name: ConsoleViewName, scene: ConsoleScene): Promise<() => View> {
+  /** Waits for the parts of a view. */
+  async #viewOf(name: ConsoleViewName, scene: ConsoleScene): Promise<Making> {
     switch (name) {
       case "map": {
         const fleet = await scene.fleet();
-        const beside = { moves: await scene.moves(), room: await scene.room() };
-        const view = await this.#run(mapViewInSteps(fleet, beside));
+        const [moves, room] = [await scene.moves(), await scene.room()];
         const { loading } = scene;
-        return () => (loading === undefined ? view : { ...view, head: { ...view.head, loading } });
+        const parts = [fleet.nodes, fleet.totals, moves, room, loading];
+        return { parts, make: () => mapViewInSteps(fleet, { moves, room, loading }) };
       }
       case "money": {
         const fleet = await scene.fleet();
-        return () => moneyView(fleet);
+        return madeOf([fleet.nodes, fleet.totals], () => moneyView(fleet));
       }
       case "costs": {
         const costs = await scene.costs();
         this.#least = costs.leastMicroUsdPerHour;
-        return () => costsView(costs, scene.notes);
+        return { make: () => inOneStep(() => costsView(costs, scene.notes)) };
       }
-      case "history":
-        return () => historyView(this.#history);
+      case "history": {
+        const history = this.#history;
+        return madeOf([history], () => historyView(history));
+      }
       case "decisions":
-        return () => decisionsView(scene.events);
+        return madeOf([scene.events], () => decisionsView(scene.events));
       case "next": {
         const next = await scene.next();
-        return () => nextView(next);
+        return madeOf([next], () => nextView(next));
       }
       case "waiting": {
         const [fleet, unplaced] = [await scene.fleet(), await scene.unplaced()];
-        return () => waitingView(fleet, unplaced);
+        return madeOf([fleet.waiting, fleet.totals, unplaced], () => waitingView(fleet, unplaced));
       }
       case "pools": {
         const pools = await scene.pools();
-        return () => poolsView(pools);
+        return madeOf([pools], () => poolsView(pools));
       }
-      case "health":
-        return () => healthView(scene, Math.round(this.#readingMs), this.#viewers.size);
-      case "vitals":
-        return () => vitalsView(this.#source.vitals?.());
+      case "health": {
+        const make = () => healthView(scene, Math.round(this.#readingMs), this.#viewers.size);
+        return { make: () => inOneStep(make) };
+      }
+      case "vitals": {
+        const vitals = this.#source.vitals?.();
+        return madeOf([vitals], () => vitalsView(vitals));
+      }
     }
   }
+}
+
+function madeOf(parts: readonly unknown[], make: () => View): Making {
+  return { parts, make: () => inOneStep(make) };
 }

@@ -7,6 +7,7 @@ import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { type Kind, keyOf } from "../../apis/meta.ts";
+import { haveSameItems } from "../../base/same-items.ts";
 import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type {
@@ -25,6 +26,7 @@ import { keptRoomOf, roomCounts } from "../../core/answers/kept-room.ts";
 import { leastPriceOf } from "../../core/answers/least-price.ts";
 import {
   movesUnderWay,
+  NO_MOVES,
   type SeenLeaving,
   seenLeaving,
 } from "../../core/answers/moves-under-way.ts";
@@ -63,6 +65,8 @@ export class LongWork {
   readonly unplaced: Rested<readonly UnplacedPod[]>;
   readonly room: Rested<ReadonlyMap<string, number>>;
   leaving: SeenLeaving = new Map();
+  /** The last fleet. What did not change is reused. */
+  lastFleet: Fleet | undefined;
   /** The same list until one of the budgets changes, because results are cached by the list. */
   budgets: ReadPicture["manifests"]["budgets"] = [];
   /** Nodes of the last scene. Unchanged ones are reused. */
@@ -169,8 +173,8 @@ function earlyScene(
     events,
     loading: ["pods"],
     fleet,
-    moves: async () => new Map(),
-    room: async () => new Map(),
+    moves: async () => NO_MOVES,
+    room: async () => NO_ROOM,
     pools: async () => (await whole()).pools(),
     next: async () => (await whole()).next(),
     costs: async () => (await whole()).costs(),
@@ -225,7 +229,9 @@ function sceneOf(
   const next = once(() => long.next.do((run) => run(nextCommands(picture))));
   const fleet = once(async () => {
     const planned = await plan();
-    return long.fleet.do((run) => run(fleetOf(modelOf(read), planned)));
+    const known = await long.fleet.do((run) => run(fleetOf(modelOf(read), planned, long.lastFleet)));
+    long.lastFleet = known;
+    return known;
   });
   return {
     nowMs: picture.nowMs,
@@ -325,10 +331,6 @@ function explained(
   const { subject, name: known } = subjectOf([kind, name]);
   if (known === undefined) throw new CliError(`which ${subject}? Say its name`);
   return explain(read, { subject, name: known, next: () => next }, namespace);
-}
-
-function haveSameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((one, at) => one === b[at]);
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

@@ -43,6 +43,8 @@ export interface BesideFleet {
   readonly moves?: MovesUnderWay;
   /** Number of pods of CapacityBuffers for which the node keeps room. */
   readonly room?: ReadonlyMap<string, number>;
+  /** Kinds that are still being listed. */
+  readonly loading?: readonly string[] | undefined;
 }
 
 /** One row for each node, sorted by name; if there are very many nodes, one row for each group. */
@@ -69,6 +71,7 @@ export function* mapViewInSteps(
       cpu: share(totals, "cpu"),
       memory: share(totals, "memory"),
       ...(groups === undefined ? {} : { groupedBy: groups.by }),
+      ...(beside.loading === undefined ? {} : { loading: beside.loading }),
     },
     rows: groups?.rows ?? rows,
   };

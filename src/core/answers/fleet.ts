@@ -13,6 +13,7 @@ import { isRebooting, type NodeClaim, REBOOTING } from "../../apis/karpenter/nod
 import { keyOf } from "../../apis/meta.ts";
 import { addToSum, type Resources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { haveSameItems } from "../../base/same-items.ts";
 import { eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
 import { within } from "../../base/within.ts";
@@ -132,14 +133,19 @@ const NODES_PER_STEP = 256;
 
 /**
  * The fleet of a model (model.ts). `plan`: the plan for the pending pods at the same moment. An unchanged node is the
- * same object as in the previous fleet, so callers can compare by identity.
+ * same object as in the previous fleet, so callers can compare by identity. `before`: the previous fleet. If all nodes
+ * are unchanged, their list and all sums are those of `before`.
  */
-export function* fleetOf({ picture, pools }: Model, plan: SchedulingResult): Steps<Fleet> {
+export function* fleetOf(
+  { picture, pools }: Model,
+  plan: SchedulingResult,
+  before?: Fleet,
+): Steps<Fleet> {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
   const poolOf = new Map(picture.pools.map(({ pool }) => [pool.id, pool]));
   const ofPool = new Map<string, Of>();
   const holds = new Holds(picture);
-  const nodes = yield* mapInSteps(picture.nodes, NODES_PER_STEP, (view) => {
+  const fresh = yield* mapInSteps(picture.nodes, NODES_PER_STEP, (view) => {
     const id = view.poolId ?? "";
     const of = within(ofPool, id, () => {
       const pool = poolOf.get(id);
@@ -151,17 +157,30 @@ export function* fleetOf({ picture, pools }: Model, plan: SchedulingResult): Ste
   yield;
   const waiting = waitingOf(plan);
   const headroom = bufferRoom(picture);
-  const { all, pools: byPool } = yield* sumsInSteps(nodes);
+  const isSame = before !== undefined && haveSameItems(fresh, before.nodes);
+  const nodes = isSame ? before.nodes : fresh;
+  const summed = isSame ? before : yield* summedInSteps(nodes);
+  const pods = waiting.reduce((sum, { pods }) => sum + pods, 0);
+  const { totals } = summed;
   return {
     at: toRfc3339(picture.nowMs),
     nodes,
-    pools: poolsOf(byPool),
+    pools: summed.pools,
     waiting,
     ...(headroom.length === 0 ? {} : { headroom }),
+    totals: totals.waiting === pods ? totals : { ...totals, waiting: pods },
+  };
+}
+
+/** The pools and the totals of these nodes, without waiting pods. */
+function* summedInSteps(nodes: readonly FleetNode[]): Steps<Pick<Fleet, "pools" | "totals">> {
+  const { all, pools } = yield* sumsInSteps(nodes);
+  return {
+    pools: poolsOf(pools),
     totals: {
       nodes: nodes.length,
       pods: all.pods,
-      waiting: waiting.reduce((sum, { pods }) => sum + pods, 0),
+      waiting: 0,
       allocatable: all.allocatable,
       requested: all.requested,
       priceMicroUsdPerHour: all.priceMicroUsdPerHour,

@@ -17,6 +17,9 @@ import type { NodeView } from "../state/node-view.ts";
  */
 export type MovesUnderWay = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
+/** The moves while no node leaves. Always the same object, so that nothing is made from it again. */
+export const NO_MOVES: MovesUnderWay = new Map();
+
 /**
  * For each leaving node (by name) and each owner of pods (by UID): the most pods of this owner that were ever seen
  * there.
@@ -51,7 +54,7 @@ export function movesUnderWay(
   seen: SeenLeaving,
 ): MovesUnderWay {
   const leaving = nodes.filter(isLeaving);
-  if (leaving.length === 0) return new Map();
+  if (leaving.length === 0) return NO_MOVES;
   const planned = plannedPlaces(plan);
   const successors = successorsOf(nodes, planned);
   const replacements = replacementsOf(nodes);
