@@ -8,8 +8,10 @@ import { EVENT, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { poolKind, toPool } from "../../apis/hub/to-pool.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { haveSameItems } from "../../base/same-items.ts";
 import { atOnce, type StepRunner } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { Settings } from "../../controllers/world.ts";
@@ -19,6 +21,7 @@ import type { Block } from "../../core/disruption/candidates.ts";
 import { backoffOn } from "../../core/disruption/failed-pools.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import type { Picture } from "../../core/disruption/make-round.ts";
+import { movesOn } from "../../core/disruption/moves.ts";
 import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { recordOf } from "../../core/disruption/record.ts";
@@ -119,8 +122,14 @@ export async function readObjects(
   return { found, notes, settings, nowMs, facts: used };
 }
 
+/** The last functions that were made for moves without downtime. */
+export interface KeptSurges {
+  last: Surges | undefined;
+}
+
 /** Data that is kept from one reading of a cluster to the next. */
 export interface Kept extends Pick<ReadPicture, "podOf"> {
+  readonly surges?: KeptSurges;
   readonly state: PlannedState | undefined;
   cloud(manifests: Manifests, facts: ReadFacts | undefined): Promise<Cloud>;
 }
@@ -164,7 +173,7 @@ export async function pictureFrom(
   );
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
   const picture = withKeptRoom(
-    pictureOf({ ...manifests, workloads }, planning, settings),
+    pictureOf({ ...manifests, workloads }, planning, settings, kept),
     await run(keptRoomInSteps(planning, settings.planner)),
   );
   const lostNodes = lostNodesOf(found);
@@ -238,26 +247,29 @@ type PictureManifests = Pick<
   "pools" | "budgets" | "claims" | "workloads" | "volumeClaims"
 >;
 
+type PicturePlanning = Pick<PlanningInput, "input" | "pools" | "foreign" | "owners" | "seats">;
+
 /** Builds the same picture that the controller builds from its mirrors. */
 export function pictureOf(
   { pools: natives, budgets, claims, workloads, volumeClaims }: PictureManifests,
-  { input, pools, foreign, seats }: Pick<PlanningInput, "input" | "pools" | "foreign" | "seats">,
+  { input, pools, foreign, owners, seats }: PicturePlanning,
   settings: Settings,
+  kept: Pick<Kept, "surges"> = {},
 ): Picture {
   const stored = new Map(natives.map((native) => [toPool(native).id, native]));
+  const recorded = recordedIn(claims);
   const underWay = new Set(
-    claims.filter((claim) => recordOf(claim) !== undefined).map(({ status }) => status?.providerID),
+    recorded
+      .filter((claim) => recordOf(claim) !== undefined)
+      .map(({ status }) => status?.providerID),
   );
   const ledger = new Ledger(settings.restraint);
-  ledger.learn(claims, input.nowMs);
+  ledger.learn(recorded, input.nowMs);
   for (const [id, native] of stored) {
     const outcome = outcomeOn(native);
     if (outcome !== undefined) ledger.setOutcome(id, outcome);
   }
-  const known = { ...workloadsFrom(workloads, volumeClaims), ...settings };
-  const surge = (pod: Pod): Surge =>
-    settings.surgeTimeoutMs > 0 ? surgeOf(pod, known) : { kind: "none" };
-  const owners = new Set(input.nodes.map(({ poolId }) => poolId));
+  const { surge, movesFirst } = surgesOf({ workloads, volumeClaims }, settings, kept.surges);
   const { forSpot, repack, splits, terminateFirst } = settings;
   const repair = repairRules(input.nodes, settings);
   return {
@@ -271,11 +283,7 @@ export function pictureOf(
       .filter(() => settings.gates.staticCapacity),
     pdbs: budgets,
     seats,
-    queued: new Set(
-      input.nodes
-        .filter(({ providerId }) => providerId !== undefined && underWay.has(providerId))
-        .map(({ name }) => name),
-    ),
+    queued: queuedIn(input.nodes, underWay),
     backingOff: waitsOn(stored, input.nowMs),
     paused: (pool) => {
       if (foreign.has(pool.id)) return leftAlone(pool);
@@ -283,7 +291,7 @@ export function pictureOf(
       const named = native === undefined ? undefined : { ...native, kind: poolKind(pool).kind };
       return pauseOf(named, settings.pauseDisruption);
     },
-    movesFirst: settings.surgeTimeoutMs > 0 ? (pod) => surge(pod).kind === "able" : NONE_FIRST,
+    movesFirst,
     surgeProblem: (pod) => surgeProblem(surge(pod)),
     clusterBudgets: settings.clusterBudgets,
     expiry: settings.expiry,
@@ -293,8 +301,58 @@ export function pictureOf(
   };
 }
 
+/** Claims with records, by list. The console reads the same list for each scene, and few claims have a record. */
+const recordedLists = new WeakMap<readonly NodeClaim[], readonly NodeClaim[]>();
+
+/** The claims that a running command removes, and those that know of earlier moves. */
+function recordedIn(claims: readonly NodeClaim[]): readonly NodeClaim[] {
+  const known = recordedLists.get(claims);
+  if (known !== undefined) return known;
+  const recorded = claims.filter(
+    (claim) => recordOf(claim) !== undefined || movesOn(claim).length > 0,
+  );
+  recordedLists.set(claims, recorded);
+  return recorded;
+}
+
+function queuedIn(
+  nodes: Picture["nodes"],
+  underWay: ReadonlySet<string | undefined>,
+): ReadonlySet<string> {
+  if (underWay.size === 0) return new Set();
+  return new Set(
+    nodes
+      .filter(({ providerId }) => providerId !== undefined && underWay.has(providerId))
+      .map(({ name }) => name),
+  );
+}
+
+/** How pods are moved without downtime. Results are cached by the identity of `movesFirst`. */
+export interface Surges {
+  readonly surge: (pod: Pod) => Surge;
+  readonly movesFirst: Picture["movesFirst"];
+  /** The objects and settings on which the answers depend. */
+  readonly of: readonly unknown[];
+}
+
 /** One function object for all calls, because results are cached by its identity. */
 const NONE_FIRST = (): boolean => false;
+
+/** Returns the kept functions as long as all objects are the same. */
+function surgesOf(
+  { workloads, volumeClaims }: Pick<PictureManifests, "workloads" | "volumeClaims">,
+  settings: Settings,
+  kept: KeptSurges = { last: undefined },
+): Surges {
+  const { surgeTimeoutMs, surgeNamespaces } = settings;
+  const of = [surgeTimeoutMs, ...surgeNamespaces, workloads.length, ...workloads, ...volumeClaims];
+  if (kept.last !== undefined && haveSameItems(kept.last.of, of)) return kept.last;
+  const known = { ...workloadsFrom(workloads, volumeClaims), surgeNamespaces };
+  const surge = (pod: Pod): Surge => (surgeTimeoutMs > 0 ? surgeOf(pod, known) : { kind: "none" });
+  const movesFirst = surgeTimeoutMs > 0 ? (pod: Pod) => surge(pod).kind === "able" : NONE_FIRST;
+  kept.last = { surge, movesFirst, of };
+  return kept.last;
+}
 
 /** Pools (by id) that get no replacements now because some failed, and until when. */
 function waitsOn(stored: ReadonlyMap<string, KubeObject>, nowMs: number): Map<string, number> {

@@ -25,6 +25,7 @@ import { type Fleet, fleetOf } from "../../core/answers/fleet.ts";
 import { keptRoomOf, roomCounts } from "../../core/answers/kept-room.ts";
 import { leastPriceOf } from "../../core/answers/least-price.ts";
 import {
+  isLeaving,
   movesUnderWay,
   NO_MOVES,
   type SeenLeaving,
@@ -37,7 +38,13 @@ import { type FoundCommands, nextCommands } from "../../core/disruption/run-roun
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { brakeOf, explain, subjectOf } from "../answers/explain.ts";
-import { type Kept, pictureFrom, type ReadPicture, readObjects } from "../answers/read-picture.ts";
+import {
+  type Kept,
+  type KeptSurges,
+  pictureFrom,
+  type ReadPicture,
+  readObjects,
+} from "../answers/read-picture.ts";
 import { modelOf } from "../answers/simulate.ts";
 import { sortManifests } from "../plan/manifests.ts";
 import { planOf } from "../plan/plan.ts";
@@ -65,6 +72,7 @@ export class LongWork {
   readonly unplaced: Rested<readonly UnplacedPod[]>;
   readonly room: Rested<ReadonlyMap<string, number>>;
   leaving: SeenLeaving = new Map();
+  readonly surges: KeptSurges = { last: undefined };
   /** The last fleet. What did not change is reused. */
   lastFleet: Fleet | undefined;
   /** The same list until one of the budgets changes, because results are cached by the list. */
@@ -131,6 +139,7 @@ export async function readScene(doors: SceneDoors, early = false): Promise<Conso
     // Only unbound pods are needed to find the region, because the zone of a bound pod is that of its node.
     cloud: (of, facts) => cloud({ ...of, pods: state.unboundPods() }, facts),
     podOf: (key) => cluster.object(POD, key),
+    surges: long.surges,
   };
   const told = events.map((object) => ({ where: "", object, live: true as const }));
   const read = await pictureFrom({}, manifests, { ...objects, found: told, kept });
@@ -229,7 +238,9 @@ function sceneOf(
   const next = once(() => long.next.do((run) => run(nextCommands(picture))));
   const fleet = once(async () => {
     const planned = await plan();
-    const known = await long.fleet.do((run) => run(fleetOf(modelOf(read), planned, long.lastFleet)));
+    const known = await long.fleet.do((run) =>
+      run(fleetOf(modelOf(read), planned, long.lastFleet)),
+    );
     long.lastFleet = known;
     return known;
   });
@@ -239,8 +250,11 @@ function sceneOf(
     events,
     fleet,
     moves: once(async () => {
-      long.leaving = seenLeaving(long.leaving, long.nodes, picture.nodes);
-      long.nodes = picture.nodes;
+      const { nodes } = picture;
+      const isCalm = !nodes.some(isLeaving);
+      long.leaving = isCalm ? new Map() : seenLeaving(long.leaving, long.nodes, nodes);
+      long.nodes = nodes;
+      if (isCalm) return NO_MOVES;
       return movesUnderWay(picture.nodes, await plan(), long.leaving);
     }),
     room: once(async () => {

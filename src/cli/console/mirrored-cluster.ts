@@ -16,6 +16,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
+import { haveSameItems } from "../../base/same-items.ts";
 import { type Steps, stepRunner, TURN_MS } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import {
@@ -52,7 +53,9 @@ export interface MirroredCluster {
   objects<T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[];
   /** The object with this key (`namespace/name`). Undefined: it does not exist, or the kind is not watched. */
   object<T extends KubeObject>(kind: Kind<T>, key: string): T | undefined;
-  /** All claims in hub shape. They are the same objects as in {@link state}. */
+  /**
+   * All claims in hub shape. They are the same objects as in {@link state}, and the array is the same until one changes.
+   */
   claims(): readonly NodeClaim[];
   /**
    * The cluster state, after all changes so far. `tell` is called with the milliseconds of each step. `recommends`: new
@@ -93,6 +96,10 @@ export function openMirroredCluster({
     return { items, resourceVersion: "", kept: true };
   }
 
+  let claims: {
+    readonly natives: readonly KubeObject[];
+    readonly inHubShape: readonly NodeClaim[];
+  } = { natives: [], inHubShape: [] };
   const objects = <T extends KubeObject>(...wanted: readonly Kind<T>[]): readonly T[] =>
     objectsOf(kinds.mirrors(), wanted);
   return {
@@ -105,7 +112,12 @@ export function openMirroredCluster({
     objects,
     object: <T extends KubeObject>(kind: Kind<T>, key: string) =>
       kinds.mirror(kind as Kind)?.get(key) as T | undefined,
-    claims: () => (objects(...(CLAIM_KINDS as readonly Kind[])) as KubeObject[]).map(claimOf),
+    claims: () => {
+      const natives = objects(...(CLAIM_KINDS as readonly Kind[]));
+      if (!haveSameItems(natives, claims.natives))
+        claims = { natives, inHubShape: natives.map(claimOf) };
+      return claims.inHubShape;
+    },
     state: (tell, recommends) => {
       const autoscalers = recommends ? objects(VERTICAL_POD_AUTOSCALER) : [];
       return state.of(kinds, { autoscalers, tell });
@@ -211,13 +223,13 @@ function feedsOf(state: ClusterState): readonly Feed<KubeObject>[] {
   );
 }
 
-const claims = new WeakMap<KubeObject, NodeClaim>();
+const hubShapes = new WeakMap<KubeObject, NodeClaim>();
 
 function claimOf(native: KubeObject): NodeClaim {
-  let claim = claims.get(native);
+  let claim = hubShapes.get(native);
   if (claim === undefined) {
     claim = toClaim(currentVersion(native) as Parameters<typeof toClaim>[0]);
-    claims.set(native, claim);
+    hubShapes.set(native, claim);
   }
   return claim;
 }

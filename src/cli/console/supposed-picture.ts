@@ -84,6 +84,7 @@ function pictureOf(
     unboundPods: () => unbound,
     daemonPods: () => planning.input.daemonPods,
     poolUsage: (poolId: string) => usageOf(nodes, poolId),
+    ownsNodes: (id: string) => nodes.some(({ poolId }) => poolId === id),
   };
   return pictureFrom({}, manifests, { ...objects, kept: { state, cloud }, withRoom: true, run });
 }

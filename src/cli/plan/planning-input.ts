@@ -65,12 +65,17 @@ export interface PlanningInput {
   readonly pools: readonly PoolInput[];
   /** Ids of pools of other providers. */
   readonly foreign: ReadonlySet<string>;
+  /** Ids of pools that have nodes. */
+  readonly owners: ReadonlySet<string>;
   /** The seats of earlier plans, as far as claims record them. */
   readonly seats: Placements;
 }
 
 /** The parts of the cluster state that a plan needs. */
-export type PlannedState = Pick<ClusterState, "nodes" | "unboundPods" | "daemonPods" | "poolUsage">;
+export type PlannedState = Pick<
+  ClusterState,
+  "nodes" | "unboundPods" | "daemonPods" | "poolUsage" | "ownsNodes"
+>;
 
 /**
  * Builds the input. `at` is epoch milliseconds. `kept` is the state of the live cluster; without it, the state is
@@ -116,6 +121,7 @@ export async function planningInput(
     notes,
     pools,
     foreign: bare.foreign,
+    owners: bare.owners,
     seats,
     input: {
       nowMs,
@@ -205,6 +211,8 @@ interface UsablePools {
   readonly usable: ReadonlySet<string>;
   /** Ids of pools of other providers. */
   readonly foreign: ReadonlySet<string>;
+  /** Ids of pools that have nodes. */
+  readonly owners: ReadonlySet<string>;
   /** Why no pool is used, if none is. */
   readonly withoutPools: string;
 }
@@ -230,7 +238,7 @@ async function poolInputs(
       throw new CliError(`--nodepool-only: no NodePool ${name} in the input; there: ${known}`);
     }
   }
-  const owners = new Set(cluster.nodes().map(({ poolId }) => poolId));
+  const owners = new Set(all.map(({ pool }) => pool.id).filter((id) => cluster.ownsNodes(id)));
   const pools: PoolInput[] = [];
   const usable = new Set<string>();
   const whys: string[] = [];
@@ -254,7 +262,13 @@ async function poolInputs(
   const every = all.map(({ pool }) => pool);
   const { nodeClassKinds } = cloud;
   const foreign = new Set(foreignPools(every, nodeClassKinds).map(({ id }) => id));
-  return { pools, usable, foreign, withoutPools: noPools(every, nodeClassKinds, whys).text };
+  return {
+    pools,
+    usable,
+    foreign,
+    owners,
+    withoutPools: noPools(every, nodeClassKinds, whys).text,
+  };
 }
 
 /** Changes prices and resources as NodeOverlays say. */
@@ -389,8 +403,10 @@ function annotationNotes(pool: KubeObject): readonly string[] {
 }
 
 function strayNotes({ nodes }: Manifests, pods: readonly Pod[]): string[] {
+  const bound = pods.filter(({ spec }) => spec.nodeName);
+  if (bound.length === 0) return [];
   const known = new Set(nodes.map(({ metadata }) => metadata.name));
-  const stray = pods.filter(({ spec }) => spec.nodeName && !known.has(spec.nodeName));
+  const stray = bound.filter(({ spec }) => !known.has(spec.nodeName as string));
   return stray.length === 0
     ? []
     : [`left out, as their nodes are not in the input: ${some(stray.map(keyOf))}`];

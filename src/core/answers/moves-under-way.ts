@@ -131,7 +131,8 @@ function isSince({ metadata }: Pod, { claim }: NodeView): boolean {
   return since !== undefined && (metadata.creationTimestamp ?? "") >= since;
 }
 
-function isLeaving({ deleting, claim }: NodeView): boolean {
+/** Whether the node is being removed, or was chosen by a command that will remove it. */
+export function isLeaving({ deleting, claim }: NodeView): boolean {
   return deleting || (claim !== undefined && recordOf(claim) !== undefined);
 }
 

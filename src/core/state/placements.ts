@@ -16,7 +16,7 @@ import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import { isBufferPodUid } from "../buffers/pods.ts";
 import type { NodeView } from "./node-view.ts";
-import { countPlanned, plannedAs, plannedPodsOn } from "./planned-pods.ts";
+import { countPlanned, isPlanned, plannedAs, plannedPodsOn } from "./planned-pods.ts";
 import { RefusedNodes } from "./refused-nodes.ts";
 
 /** How long a vacant seat is kept for a successor: ten minutes, the largest back-off of a Job. */
@@ -237,15 +237,15 @@ export class Placements {
    */
   *recall(views: readonly NodeView[], nowMs: number): Steps<void> {
     yield* eachInSteps(views, VIEWS_PER_STEP, ({ claim, deleting, pods }) => {
-      if (claim === undefined || deleting || this.#byTarget.has(claim.metadata.name)) return;
-      const planned = plannedPodsOn(claim);
-      if (planned.size === 0) return;
+      if (claim === undefined || deleting || !isPlanned(claim)) return;
+      if (this.#byTarget.has(claim.metadata.name)) return;
+      // Nearly all nodes are old, so their annotation is not decoded.
       const usable = condition(claim, "Initialized");
       const usableMs = usable?.status === "True" ? fromRfc3339(usable.lastTransitionTime) : nowMs;
       const sinceMs = usableMs ?? nowMs;
       if (nowMs - sinceMs > RETURN_MS) return;
       const there = countPlanned(pods);
-      for (const [workload, count] of planned)
+      for (const [workload, count] of plannedPodsOn(claim))
         for (let missing = count - (there.get(workload) ?? 0); missing > 0; missing--)
           this.#addVacant({
             target: claim.metadata.name,

@@ -40,11 +40,16 @@ export function plannedPodsAnnotation(pods: readonly Pod[]): Readonly<Record<str
   return { [PLANNED_PODS_ANNOTATION_KEY]: JSON.stringify(kept) };
 }
 
+/** Whether the claim says for which pods it was planned. It does not decode the annotation. */
+export function isPlanned(claim: KubeObject): boolean {
+  return claim.metadata.annotations?.[PLANNED_PODS_ANNOTATION_KEY] !== undefined;
+}
+
 const NO_PODS: ReadonlyMap<string, number> = new Map();
 
 /** The pods for which the claim was planned: numbers by UID. Empty: the annotation is absent or invalid. */
 export function plannedPodsOn(claim: KubeObject): ReadonlyMap<string, number> {
-  if (claim.metadata.annotations?.[PLANNED_PODS_ANNOTATION_KEY] === undefined) return NO_PODS;
+  if (!isPlanned(claim)) return NO_PODS;
   const entries = Object.entries(parseObject(claim, PLANNED_PODS_ANNOTATION_KEY));
   return new Map(
     entries.filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
