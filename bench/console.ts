@@ -2,8 +2,8 @@
  * `npm run bench -- console [--nodes 5000] [--pods 10] [--seconds 60] [--page map] [--events rollout]`: runs
  * `karpenter console` in a process of its own on a cluster of this size, and opens it in Chromium. Measures the time to
  * the first picture, CPU, memory, and the longest blocks of the event loop. First the cluster is idle, then it has
- * 1,000 pod events per second, of a kind of `console/pod-events.ts`. The share of a core is measured while the probe does
- * not watch the loop, because its timers would cost more than an idle console.
+ * 1,000 pod events per second, of a kind of `console/pod-events.ts`. The share of a core is measured while the probe
+ * does not watch the loop, because its timers would cost more than an idle console.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,8 +1,8 @@
 /**
  * Loaded into the process that is measured. Once a second it writes the processor time and the memory to a file. After
- * the message `holds` it also writes the longest block of the event loop in that second. Its timers then cost 3 to 9 % of
- * a core, because each wakes the process; the message `rest` stops them. On a busy machine a block also waits for the
- * processor, so the processor time of the main thread within the longest block is written, too (Linux only).
+ * the message `holds` it also writes the longest block of the event loop in that second. Its timers then cost 3 to 9 %
+ * of a core, because each wakes the process; the message `rest` stops them. On a busy machine a block also waits for
+ * the processor, so the processor time of the main thread within the longest block is written, too (Linux only).
  */
 import { appendFileSync, closeSync, openSync, readSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
