@@ -31,27 +31,34 @@ export function nodeOf(isMember: boolean, children: Map<string, FieldSet>): Fiel
   return isMember ? LEAF : EMPTY;
 }
 
-/** The set of the paths of either set. */
+/** The set of the paths of either set. It is `a` itself if `b` adds no path. */
 export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b || isEmpty(b)) return a;
   if (isEmpty(a)) return b;
   const children = new Map(a.children);
+  let isSame = a.isMember || !b.isMember;
   for (const [edge, child] of b.children) {
     const other = children.get(edge);
-    children.set(edge, other === undefined ? child : union(other, child));
+    const both = other === undefined ? child : union(other, child);
+    if (both === other) continue;
+    isSame = false;
+    children.set(edge, both);
   }
-  return { isMember: a.isMember || b.isMember, children };
+  return isSame ? a : { isMember: a.isMember || b.isMember, children };
 }
 
-/** Paths in `a` that are not in `b`. */
+/** Paths in `a` that are not in `b`. It is `a` itself if they have no path in common. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return a;
   const children = new Map<string, FieldSet>();
+  let isSame = !a.isMember || !b.isMember;
   for (const [edge, child] of a.children) {
     const other = b.children.get(edge);
-    children.set(edge, other === undefined ? child : difference(child, other));
+    const left = other === undefined ? child : difference(child, other);
+    if (left !== child) isSame = false;
+    children.set(edge, left);
   }
-  return nodeOf(a.isMember && !b.isMember, children);
+  return isSame ? a : nodeOf(a.isMember && !b.isMember, children);
 }
 
 /** The set of the paths that are in both sets. */
@@ -114,12 +121,26 @@ function nodeFrom(value: Record<string, unknown>, isRoot = false): FieldSet {
   return nodeOf(isMember || (isLeaf && !isRoot), children);
 }
 
-/** The set in the JSON form of `managedFields[].fieldsV1`. */
+const written = new WeakMap<FieldSet, Record<string, unknown>>();
+
+/**
+ * The set in the JSON form of `managedFields[].fieldsV1`. Results are cached by the identity of the set, because most
+ * writes change only fields that their manager owns already.
+ */
 export function toFieldsV1(set: FieldSet): Record<string, unknown> {
+  const known = written.get(set);
+  if (known !== undefined) return known;
+  const result = jsonOf(set);
+  written.set(set, result);
+  if (set.children.size > 0) read.set(result, set);
+  return result;
+}
+
+function jsonOf(set: FieldSet): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   if (set.isMember && set.children.size > 0) result["."] = {};
   for (const edge of [...set.children.keys()].sort()) {
-    result[edge] = toFieldsV1(set.children.get(edge) as FieldSet);
+    result[edge] = jsonOf(set.children.get(edge) as FieldSet);
   }
   return result;
 }
