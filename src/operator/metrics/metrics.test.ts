@@ -89,6 +89,23 @@ describe("metrics", () => {
     expect(await left()).toEqual([]);
   });
 
+  it("shows the last value of a gauge, also if it was forgotten since it had the same value", async () => {
+    const metrics = createMetrics(SPECS, "", "");
+    const of = (value: number) =>
+      metrics.set("nodepools_usage", { nodepool: "a", resource_type: "cpu" }, value);
+    const shown = () => lines(metrics, "karpenter_nodepools_usage");
+    const line = 'karpenter_nodepools_usage{nodepool="a",resource_type="cpu"}';
+    of(1);
+    metrics.set("nodepools_usage", { resource_type: "cpu", nodepool: "a" }, 2);
+    of(1);
+    expect(await shown()).toEqual([`${line} 1`]);
+    metrics.forget("nodepools_usage", { nodepool: "a" });
+    of(1);
+    expect(await shown()).toEqual([`${line} 1`]);
+    const wrong = { nodepool: "a", resource_type: "cpu", more: "" };
+    expect(() => metrics.set("nodepools_usage", wrong, 1)).toThrow("more");
+  });
+
   it("throws for a metric that is not declared", () => {
     const metrics = createMetrics(SPECS, "", "");
     expect(() => metrics.count("no_such_total", {})).toThrow("not declared");

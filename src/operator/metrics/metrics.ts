@@ -6,6 +6,7 @@
 import { Counter, Gauge, Histogram, Registry, Summary } from "prom-client";
 import { assert } from "../../base/assert.ts";
 import type { MetricSpec, Metrics, Series } from "../../base/metrics.ts";
+import { within } from "../../base/within.ts";
 import { exposition } from "./exposition.ts";
 import { PROCESS_METRICS } from "./process-metrics.ts";
 
@@ -102,8 +103,10 @@ export function createMetrics(
     valuesOf: async (name) => valuesOf(declared.get(name)),
     count: (name, labels, by = 1) => (find(name).kept as Counter).inc(labels, by),
     set: (name, labels, value) => {
-      (find(name).kept as Gauge).set(labels, value);
-      series.add(name, labels);
+      const { kept, spec } = find(name);
+      if (!series.isNew(spec, labels, value)) return;
+      (kept as Gauge).set(labels, value);
+      series.add(spec, labels, value);
     },
     observe: (name, labels, value) =>
       (find(name).kept as Histogram | Summary).observe(labels, value),
@@ -154,28 +157,47 @@ function* seriesOf(readers: ReadonlySet<Reader>): Series {
   for (const reader of readers) yield* reader();
 }
 
-/** Finds the series of gauges, because prom-client can remove one only by all of its labels. */
-class SeriesIndex {
-  readonly #labels = new Map<string, Map<string, Labels>>();
+/** One series of a gauge, with its last value. */
+interface Known {
+  readonly labels: Labels;
+  readonly value: number;
+}
 
-  add(name: string, labels: Labels): void {
-    const key = JSON.stringify(labels, Object.keys(labels).sort());
-    const known = this.#labels.get(name);
-    if (known === undefined) this.#labels.set(name, new Map([[key, labels]]));
-    else if (!known.has(key)) known.set(key, labels);
+/**
+ * The series of gauges. prom-client can remove a series only by all of its labels. Most gauges are set again and again
+ * to the same value, and prom-client is asked only for another one.
+ */
+class SeriesIndex {
+  readonly #known = new Map<string, Map<string, Known>>();
+
+  /** Whether the gauge has another value now, or labels that it should not have, which prom-client reports. */
+  isNew({ name, labels: names }: MetricSpec, labels: Labels, value: number): boolean {
+    if (Object.keys(labels).length !== names.length) return true;
+    return this.#known.get(name)?.get(keyOf(names, labels))?.value !== value;
+  }
+
+  add({ name, labels: names }: MetricSpec, labels: Labels, value: number): void {
+    within(this.#known, name, () => new Map()).set(keyOf(names, labels), { labels, value });
   }
 
   /** Removes and returns the label sets that have all of `wanted`. */
   take(name: string, wanted: Labels): readonly Labels[] {
-    const known = this.#labels.get(name) ?? new Map<string, Labels>();
+    const known = this.#known.get(name) ?? new Map<string, Known>();
     const taken: Labels[] = [];
-    for (const [key, labels] of known) {
+    for (const [key, { labels }] of known) {
       if (!Object.entries(wanted).every(([label, value]) => labels[label] === value)) continue;
       known.delete(key);
       taken.push(labels);
     }
     return taken;
   }
+}
+
+/** The values of the labels as one text, in the order in which the metric declares the labels. */
+function keyOf(names: readonly string[], labels: Labels): string {
+  let key = "";
+  for (const name of names) key += `${labels[name] ?? ""}\u0000`;
+  return key;
 }
 
 function keptOf(spec: MetricSpec, registry: Registry): Kept {
