@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import type { Clock } from "../../../src/base/clock.ts";
+import { deepFreeze } from "../../../src/base/json.ts";
+import { within } from "../../../src/base/within.ts";
 import type { Transport } from "../../../src/kube/transport/transport.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../deploy/crds/", import.meta.url));
@@ -22,6 +24,15 @@ interface Definition {
   };
 }
 
+/** The definitions by folder. They are read once, because each group of checks installs them on several servers. */
+const definitionsIn = new Map<string, readonly Definition[]>();
+
+function read(folder: string): readonly Definition[] {
+  return readdirSync(folder)
+    .sort()
+    .map((file) => deepFreeze(parse(readFileSync(join(folder, file), "utf8")) as Definition));
+}
+
 /** Resolves when every version of every kind is served. `folders`: where the CRDs are; by default this project's. */
 export async function installCustomKinds(
   transport: Transport,
@@ -30,9 +41,7 @@ export async function installCustomKinds(
   keepConversion = false,
 ): Promise<void> {
   const definitions = folders.flatMap((folder) =>
-    readdirSync(folder)
-      .sort()
-      .map((file) => parse(readFileSync(join(folder, file), "utf8")) as Definition),
+    within(definitionsIn, folder, () => read(folder)),
   );
   for (const definition of definitions) {
     const body = keepConversion
