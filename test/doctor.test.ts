@@ -8,7 +8,7 @@ import { customResourceDefinitions } from "../src/apis/crds/all.ts";
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
 import type { Lease } from "../src/apis/policy/kinds.ts";
-import { toRfc3339Micro } from "../src/base/clock.ts";
+import { toRfc3339, toRfc3339Micro } from "../src/base/clock.ts";
 import { collectBundle } from "../src/cli/bundle/collect.ts";
 import type { CheckedItem } from "../src/cli/checks/checks.ts";
 import { doctorChecks } from "../src/cli/doctor/checks.ts";
@@ -80,6 +80,17 @@ function wanting(pool: KubeObject, requirement: object): KubeObject {
   const { spec } = pool as NodePool;
   const inner = { ...spec.template.spec, requirements: [requirement] };
   return { ...pool, spec: { ...spec, template: { ...spec.template, spec: inner } } } as KubeObject;
+}
+
+/** The facts with this condition on every NodePool. */
+function withPoolCondition(facts: DoctorFacts, type: string, message: string): DoctorFacts {
+  const lastTransitionTime = toRfc3339(facts.nowMs);
+  const found = { type, status: "True", reason: "X", message, lastTransitionTime };
+  const withIt = (one: KubeObject) => {
+    const { conditions = [] } = (one as NodePool).status ?? {};
+    return withStatus(one, { conditions: [...conditions, found] });
+  };
+  return { ...facts, pools: facts.pools.map(withIt) };
 }
 
 const isReadyNow = { type: "Ready", status: "True" } as const;
@@ -377,6 +388,16 @@ describe("karpenter doctor and bundle on a cluster", () => {
       "a pool that is not ready",
       (facts) => ({ ...facts, pools: [{ kind: "NodePool", metadata: { name: "p" } }] }),
       "NodePools: p",
+    ],
+    [
+      "that the brake is on",
+      (facts) => withPoolCondition(facts, "InvoluntaryEndsStopped", "More than 5 nodes would end."),
+      "ends of nodes: InvoluntaryEndsStopped",
+    ],
+    [
+      "that versions of the API server went back",
+      (facts) => withPoolCondition(facts, "VersionsSetBack", "as after a restore of etcd"),
+      "ends of nodes: VersionsSetBack",
     ],
     [
       "a claim that does not come up",

@@ -96,6 +96,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
     "provisioning",
     "planner",
     "repair",
+    "safety",
   ],
   answers: [
     "scheduling",

@@ -40,6 +40,7 @@ import { nodePoolHash } from "./nodepool/hash.ts";
 import { nodePoolReadiness } from "./nodepool/readiness.ts";
 import { registrationHealth } from "./nodepool/registration-health.ts";
 import { nodePoolRepair } from "./nodepool/repair.ts";
+import { nodePoolSetBack } from "./nodepool/set-back.ts";
 import { nodePoolTold } from "./nodepool/told.ts";
 import { unusedFields } from "./nodepool/unused-fields.ts";
 import { nodePoolValidation } from "./nodepool/validation.ts";
@@ -90,6 +91,7 @@ export function allControllers(given: World): readonly Controller[] {
     nodePoolDrifted(world),
     nodePoolTold(world),
     nodePoolBrake(world),
+    nodePoolSetBack(world),
     nodePoolRepair(world),
     unusedFields(world),
     /** Applies NodeOverlays to prices and capacities. */

@@ -12,7 +12,8 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 /** The path of NodeClaims. */
 export const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
-const POOLS: Collection = "/apis/karpenter.sh/v1/nodepools";
+/** The path of NodePools. */
+export const POOLS: Collection = "/apis/karpenter.sh/v1/nodepools";
 const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 /** The path of Nodes. */
 export const NODES: Collection = "/api/v1/nodes";
@@ -186,7 +187,8 @@ function remove(scene: WorkScene, path: string, body?: unknown): Promise<void> {
   return send(scene, { method: "DELETE", path, ...(body === undefined ? {} : { body }) });
 }
 
-async function listOf(
+/** The objects of a collection; of Nodes, those of Karpenter. */
+export async function listOf(
   { world }: Pick<WorkScene, "world">,
   path: string,
 ): Promise<readonly KubeObject[]> {
@@ -212,7 +214,8 @@ async function anew(scene: WorkScene, of: Collection): Promise<void> {
   }
 }
 
-async function removeByForce(scene: WorkScene, of: Collection, name: string): Promise<void> {
+/** Removes an object without its finalizers, and waits until it is gone. */
+export async function removeByForce(scene: WorkScene, of: Collection, name: string): Promise<void> {
   await patch(scene, `${of}/${name}`, { metadata: { finalizers: null } });
   await remove(scene, `${of}/${name}`, {
     kind: "DeleteOptions",
@@ -226,7 +229,8 @@ async function removeByForce(scene: WorkScene, of: Collection, name: string): Pr
   }
 }
 
-async function makeAgain(scene: WorkScene, of: Collection, one: KubeObject): Promise<void> {
+/** Creates an object with the name, spec and status of one that was removed. */
+export async function makeAgain(scene: WorkScene, of: Collection, one: KubeObject): Promise<void> {
   const { name, labels, annotations, finalizers = [] } = one.metadata;
   const own = finalizers.filter((finalizer) => finalizer.startsWith("karpenter"));
   const metadata = { name, labels, annotations, ...(of === CLAIMS ? { finalizers: own } : {}) };

@@ -12,6 +12,7 @@ import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import { withBackoff } from "../../core/disruption/failed-pools.ts";
 import { BRAKE_CONDITION, brakeConditionMessage } from "../../core/safety/brake-condition.ts";
+import { SET_BACK_CONDITION, SET_BACK_MESSAGE } from "../../core/safety/set-back.ts";
 import { keepsToSchema, pageSchema } from "../../testing/page-schema.ts";
 import {
   SNAPSHOT_AT,
@@ -583,6 +584,20 @@ describe("karpenter explain node", () => {
     );
     const after = await ask("node a", [waiting, ...nodes], { at: until });
     expect(after).toContain("It would be removed next");
+  });
+
+  it("says that disruption is paused because the API server's versions went back, and the remedy", async () => {
+    const shown = {
+      type: SET_BACK_CONDITION,
+      status: "True" as const,
+      message: `${SET_BACK_MESSAGE} Kinds: Node.`,
+    };
+    const pool = withCondition(snapshotPool(), shown, Date.parse("2026-01-05T11:40:00Z"));
+    for (const question of ["node a", "nodepool default"]) {
+      const text = await ask(question, [pool, ...movable()]);
+      expect(text).toContain("as after a restore of etcd");
+      expect(text).toContain("kubectl rollout restart deployment karpenter");
+    }
   });
 
   it("says that the brake is on: since when, why, until when, and how to release it", async () => {

@@ -13,6 +13,8 @@ import { formatResource, parseResources, type Resources } from "../../apis/resou
 import { fromRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
+import { BRAKE_CONDITION, shownBrake } from "../../core/safety/brake-condition.ts";
+import { SET_BACK_CONDITION, setBackShown } from "../../core/safety/set-back.ts";
 import { type CheckedItem, checkSections, type Section } from "../checks/checks.ts";
 import { some } from "../migrate/check-objects.ts";
 import { checkAddresses, checkImages } from "./check-classes.ts";
@@ -58,6 +60,7 @@ export function doctorChecks(
     { needs: [LEASE.plural, DEPLOYMENT.plural], check: () => checkLead(facts) },
     { needs: [], check: () => checkWebhooks(facts) },
     { needs: [], check: () => checkReadiness("NodePools", facts.pools) },
+    { needs: pools, check: () => checkEnds(facts) },
     { needs: [], check: () => checkLimits(facts) },
     { needs: [], check: () => checkReadiness("node classes", facts.classes) },
     { needs: pools, check: () => checkImages(facts) },
@@ -235,6 +238,38 @@ function checkReadiness(area: string, objects: readonly KubeObject[]): readonly 
       remedy: `mend what its conditions name: kubectl describe ${one.kind?.toLowerCase()} ${item}`,
     };
   });
+}
+
+/** Checks whether the controller ends no nodes now, as the conditions of the NodePools say. */
+function checkEnds({ pools, nowMs }: DoctorFacts): readonly CheckedItem[] {
+  const area = "ends of nodes";
+  const brake = shownBrake(pools, nowMs);
+  const setBack = pools.flatMap((pool) => setBackShown(pool) ?? [])[0];
+  return [
+    ...(brake === undefined
+      ? []
+      : [
+          {
+            area,
+            item: BRAKE_CONDITION,
+            state: "todo" as const,
+            says: brake.why,
+            remedy: `find out why so many nodes would end; then let them: ${brake.release}`,
+          },
+        ]),
+    ...(setBack === undefined
+      ? []
+      : [
+          {
+            area,
+            item: SET_BACK_CONDITION,
+            state: "todo" as const,
+            says: setBack,
+            remedy:
+              "if etcd was restored, restart all replicas of the controller; else look at the API servers",
+          },
+        ]),
+  ];
 }
 
 /** Checks how much of each NodePool's limits its nodes use. Provisioners are skipped. */

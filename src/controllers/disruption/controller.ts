@@ -157,7 +157,9 @@ export function disruption(world: World, queue: CommandQueue): Controller {
 
 async function reconcile(parts: Omit<Loop, "run">): Promise<Outcome> {
   const { world, queue, memory, log } = parts;
-  if (!mayDecide(world) || isClockWrong(parts)) return requeueAfter(UNSYNCED_RETRY_MS);
+  // While versions are set back no claim may be deleted, so a command would only launch its replacements.
+  if (!mayDecide(world) || isClockWrong(parts) || world.mirrors.setBack().length > 0)
+    return requeueAfter(UNSYNCED_RETRY_MS);
   const run = stepRunner(world.clock, TURN_MS);
   const loop: Loop = { ...parts, run };
   // The calls below read all nodes in one step, which takes long if their views must be made. So the views are made

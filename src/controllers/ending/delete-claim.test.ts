@@ -51,6 +51,8 @@ describe("deleting a NodeClaim", () => {
     const mirrors: Mirrors = {
       of: (kind, options) => world.mirrors.of(kind, options),
       viewOf: ({ plural }) => views[plural as keyof typeof views] ?? "current",
+      setBack: () => [],
+      onSetBack: () => () => undefined,
     };
     expect(await deleteClaim({ ...world, mirrors }, claim, "disrupted")).toBe("held");
     expect(isThere(world)).toBe(true);

@@ -14,6 +14,7 @@ import type { MetricSpec } from "../../base/metrics.ts";
 import type { Act, NamedAct, ViewName } from "../../core/safety/acts.ts";
 import type { Doubt, EndFacts } from "../../core/safety/judge.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
+import type { ViewState } from "../../kube/mirror/mirror.ts";
 import { nativeClaims } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
@@ -59,11 +60,12 @@ export function commonFacts(
   world: World,
   act: Act,
   claim: NodeClaim,
-): Pick<EndFacts, "staleViews" | "clockSkewMs" | "fleet" | "nowMs" | "name" | "machine"> {
+): Omit<EndFacts, "isProvenGone"> {
   const { name } = claim.metadata;
   const providerId = claim.status?.providerID ?? "";
   return {
-    staleViews: act.views.filter((view) => !isCurrent(world, view, claim)),
+    staleViews: act.views.filter((view) => statesOf(world, view, claim).some(isStale)),
+    isSetBack: act.views.some((view) => statesOf(world, view, claim).includes("setBack")),
     clockSkewMs: world.clockSkewMs(),
     fleet: fleetSize(world),
     nowMs: world.clock.elapsedMs(),
@@ -77,8 +79,12 @@ export function fleetSize(world: Pick<World, "mirrors">): number {
   return CLAIM_KINDS.reduce((sum, kind) => sum + nativeClaims(world, kind).size, 0);
 }
 
-function isCurrent({ mirrors }: World, view: ViewName, claim: NodeClaim): boolean {
-  return kindsOf(view, claim).every((kind) => mirrors.viewOf(kind) === "current");
+function statesOf({ mirrors }: World, view: ViewName, claim: NodeClaim): readonly ViewState[] {
+  return kindsOf(view, claim).map((kind) => mirrors.viewOf(kind));
+}
+
+function isStale(state: ViewState): boolean {
+  return state !== "current";
 }
 
 /**

@@ -346,6 +346,34 @@ describe("the termination of a Node", () => {
       await world.stop();
     });
 
+    it("evicts that pod also where the server's cache lacks it and is older than the closed Node", async () => {
+      const world = await joined();
+      const { list } = world.kube;
+      const old = await list(POD);
+      const unseen = [later];
+      withUnseen(world, unseen, { isUp: false });
+      const fresh = world.kube.list;
+      const asked: (string | undefined)[] = [];
+      const behind: typeof list = (kind, options) => {
+        if (options?.fieldSelector !== "spec.nodeName=node-a") return fresh(kind, options);
+        asked.push(options.resourceVersion);
+        return options.resourceVersion === "0"
+          ? list(kind, options).then((found) => ({
+              ...found,
+              resourceVersion: old.resourceVersion,
+            }))
+          : fresh(kind, options);
+      };
+      Object.assign(world.kube, { list: behind });
+      await world.api.delete(NODE_CLAIM, { name: "a" });
+      await world.clock.advance(60_000);
+      expect(unseen).toEqual([]);
+      expect(world.published.map(({ reason }) => reason)).toContain("Evicted");
+      expect(world.cloud.instances.size).toBe(0);
+      expect(asked).toContain(undefined);
+      await world.stop();
+    });
+
     it("waits until terminationGracePeriod at most, and not for pods that tolerate the disruption taint", async () => {
       // The deadline lies between two reconciles.
       const world = await joined("2m2s");

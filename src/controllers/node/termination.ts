@@ -296,7 +296,8 @@ async function moveInTurn(
  * Pods that run on the node although the local copy has none. The API server is read once before the instance is
  * terminated, because a watch that delivers nothing counts as broken only after a minute. Upstream relies on its cache
  * (pkg/utils/node/node.go). The request uses the server's cache, which has pods by node. Before Kubernetes 1.31 a list
- * from the store would read all pods of the cluster. A Node without a claim has no condition that says that it was
+ * from the store reads all pods of the cluster. It is needed only where the cache is older than the last change of the
+ * Node, so that a pod may have been bound since then. A Node without a claim has no condition that says that it was
  * drained. So for such a Node the server is read each second until its volumes are detached.
  */
 async function unseenPods(
@@ -305,8 +306,13 @@ async function unseenPods(
 ): Promise<readonly Pod[]> {
   if (deadlineMs !== undefined && earlierNow(world) >= deadlineMs) return [];
   const fieldSelector = `spec.nodeName=${node.metadata.name}`;
-  const { items } = await world.kube.list(POD, { fieldSelector, resourceVersion: "0" });
-  return items;
+  const cached = await world.kube.list(POD, { fieldSelector, resourceVersion: "0" });
+  if (versionOf(cached) >= versionOf(node.metadata)) return cached.items;
+  return (await world.kube.list(POD, { fieldSelector })).items;
+}
+
+function versionOf({ resourceVersion }: { readonly resourceVersion?: string }): number {
+  return Number(resourceVersion) || 0;
 }
 
 function detached(world: World, { node, deadlineMs, marks }: Leaving): Outcome | undefined {

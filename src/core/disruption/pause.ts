@@ -1,9 +1,11 @@
 /**
- * Pauses all voluntary disruption: for the whole cluster by a setting, or for one pool by an annotation.
- * karpenter-ts only; upstream needs a budget of zero in each NodePool.
+ * Pauses all voluntary disruption: for the whole cluster by a setting, or for one pool by an annotation. Also while the
+ * API server's versions are set back, because no node could end. karpenter-ts only; upstream needs a budget of zero in
+ * each NodePool.
  */
 import { DISRUPTION_PAUSED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { setBackShown } from "../safety/set-back.ts";
 import type { Block } from "./candidates.ts";
 
 /**
@@ -15,6 +17,8 @@ export function pauseOf(native: KubeObject | undefined, everywhere: boolean): Bl
     const message = "voluntary disruption is paused by the setting pause-disruption";
     return { kind: "paused", message };
   }
+  const setBack = setBackShown(native);
+  if (setBack !== undefined) return { kind: "paused", message: setBack };
   const key = DISRUPTION_PAUSED_ANNOTATION_KEY;
   if (native?.metadata.annotations?.[key] !== "true") return undefined;
   const { kind = "NodePool", metadata } = native;

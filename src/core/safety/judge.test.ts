@@ -5,6 +5,7 @@ import { brakeMessage, type EndFacts, judge } from "./judge.ts";
 
 const SOUND: EndFacts = {
   staleViews: [],
+  isSetBack: false,
   clockSkewMs: 1_000,
   isProvenGone: false,
   name: "a",
@@ -27,6 +28,13 @@ describe("the judge of irreversible actions", () => {
     expect(code(CLAIM_ACTS.expired, { ...SOUND, staleViews: ["pools"] }, brake())).toBe(
       "staleView",
     );
+  });
+
+  it("says that versions went back, and the remedy, rather than that a view is stale", () => {
+    const facts = { ...SOUND, staleViews: ["nodes"], isSetBack: true } as const;
+    const verdict = judge(CLAIM_ACTS.expired, facts, brake());
+    expect(verdict).toMatchObject({ go: false, doubt: { code: "setBack" } });
+    expect(verdict.go ? "" : verdict.doubt.message).toMatch(/restore of etcd.*rollout restart/);
   });
 
   it("holds actions that depend on the time of day while clocks disagree", () => {

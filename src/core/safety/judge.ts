@@ -6,6 +6,7 @@ import { grouped } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { Act, ViewName } from "./acts.ts";
 import type { Brake } from "./brake.ts";
+import { SET_BACK_MESSAGE } from "./set-back.ts";
 
 /** Milliseconds. If two clocks differ by more than this, one of them is wrong. */
 const CLOCKS_APART_MS = 5 * 60_000;
@@ -14,6 +15,8 @@ const CLOCKS_APART_MS = 5 * 60_000;
 export interface EndFacts {
   /** The local copies (mirrors) of cluster objects on which the act depends and that are not up to date. */
   readonly staleViews: readonly ViewName[];
+  /** Whether one of them is not up to date because the API server's versions went back. */
+  readonly isSetBack: boolean;
   /** The time of this process's clock minus that of the API server's. Undefined: not known. */
   readonly clockSkewMs: number | undefined;
   /** Whether the cloud says that the instance is terminated. */
@@ -31,6 +34,7 @@ export interface EndFacts {
 /** Why an act must wait. Each code has a sentence for users. */
 export type DoubtCode =
   | "staleView"
+  | "setBack"
   | "clock"
   | "brake"
   | "otherCluster"
@@ -50,7 +54,8 @@ export type Verdict = { readonly go: true } | { readonly go: false; readonly dou
 
 /** The verdict about an act. If the act may happen and counts against the brake, the brake counts it. */
 export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
-  const { staleViews, clockSkewMs, isProvenGone, fleet, nowMs } = facts;
+  const { staleViews, isSetBack, clockSkewMs, isProvenGone, fleet, nowMs } = facts;
+  if (isSetBack) return held("setBack", SET_BACK_MESSAGE);
   if (staleViews.length > 0)
     return held("staleView", `The view of ${staleViews.join(" and ")} is not current.`);
   const wrongClock = act.byClock ? clockDoubt(clockSkewMs) : undefined;

@@ -7,7 +7,7 @@ import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
-import type { KubeClient, ListOptions, ListPage, ReadPage } from "../client/client.ts";
+import type { KubeClient, KubeList, ListOptions, ListPage, ReadPage } from "../client/client.ts";
 
 /** The objects of a mirror, at the version of its watch. */
 export interface Copy<T extends KubeObject> {
@@ -43,6 +43,8 @@ const REST_MS = 60 * 60_000;
 const REST_TIMES = 500;
 /** The most objects that one check reads by name, with one request each. The others wait for the next check. */
 const MOST_ASKED = 100;
+/** The number of objects that are read by name if a new list lacks known objects. */
+const SAMPLE = 3;
 
 /** Runs the checks of one mirror. They need only the right to list. */
 export class CopyCheck<T extends KubeObject> {
@@ -56,6 +58,28 @@ export class CopyCheck<T extends KubeObject> {
   /** Records that the kind was just listed, so the next check is due only after the pause. */
   rest(): void {
     this.#dueMs = this.#options.clock.elapsedMs() + REST_MS;
+  }
+
+  /**
+   * Rejects if the list lacks a known object that the API server has by name. A faulty server may answer with an empty
+   * list of a new version: the nodes would count as empty, and end under their pods. Only a few objects are read, because
+   * such a list lacks many.
+   */
+  async mustBeWhole(list: KubeList<T>): Promise<void> {
+    const { clock, copy, kind, log } = this.#options;
+    const listed = new Set(list.items.map(keyOf));
+    const lacking = await inTurns(clock, copy.notIn(listed, versionOf(list)), TURN_MS);
+    const step = Math.max(1, Math.floor(lacking.length / SAMPLE));
+    for (const one of lacking.filter((_, at) => at % step === 0).slice(0, SAMPLE)) {
+      if (await this.#isGone(one)) continue;
+      log.error("list lacks an object that the API server has by name, not taken in", {
+        kind: kind.kind,
+        name: keyOf(one),
+        lacking: lacking.length,
+        remedy: "look at the API server and etcd",
+      });
+      throw new Error(`the list of ${kind.plural} lacks ${keyOf(one)}`);
+    }
   }
 
   /**

@@ -52,6 +52,16 @@ describe("informer", () => {
     expect(mirror.size).toBe(0);
   });
 
+  it("takes older objects of a restored store, and events after them", () => {
+    const { mirror, seen } = informer();
+    mirror.replace({ items: [node("a", 20), node("b", 3)], resourceVersion: "20" });
+    const restored = { items: [node("a", 5), node("b", 3)], resourceVersion: "6" };
+    for (const _ of mirror.replaceInSteps(restored, true));
+    mirror.take({ type: "MODIFIED", object: node("a", 7) });
+    mirror.observe(node("c", 8));
+    expect(seen.slice(2)).toEqual(["removed a@20", "added a@5", "updated a@7", "added c@8"]);
+  });
+
   it("treats an object of the same name with another UID as another object", () => {
     const { mirror, seen } = informer();
     mirror.replace({ items: [node("a", 1, "first")], resourceVersion: "1" });

@@ -120,10 +120,18 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     atOnce(this.replaceInSteps(list));
   }
 
-  /** Like {@link replace}, in steps. Own writes may happen in between. */
-  *replaceInSteps({ items, resourceVersion, kept }: KubeList<T>): Steps<void> {
+  /**
+   * Like {@link replace}, in steps. Own writes may happen in between. `isRestored`: the server's store was set back, so
+   * objects become as the list has them, also where known ones have higher versions. Otherwise a pod that was bound
+   * before a restore, and waits after it, would count as bound for days.
+   */
+  *replaceInSteps({ items, resourceVersion, kept }: KubeList<T>, isRestored = false): Steps<void> {
     yield* this.#removeOthers(items, this.#coveredBy(resourceVersion));
-    yield* eachInSteps(items, OBJECTS_PER_STEP, (item) => this.#put(item, kept));
+    if (isRestored) this.#newestSeen = Number(resourceVersion) || 0;
+    yield* eachInSteps(items, OBJECTS_PER_STEP, (item) => {
+      if (isRestored) this.#takeBack(item);
+      this.#put(item, kept);
+    });
     this.#see(resourceVersion);
     this.#synced = true;
   }
@@ -210,6 +218,13 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     for (const index of this.#indexes.values()) index.move(key, before, object);
     const event = before === undefined ? "added" : "updated";
     this.#tell(event, object, before);
+  }
+
+  /** Removes the known object if its version is higher than this one's, which a restored store has. */
+  #takeBack(restored: T): void {
+    const key = keyOf(restored);
+    const known = this.#objects.get(key);
+    if (known !== undefined && versionOf(known) > versionOf(restored)) this.#remove(key);
   }
 
   #tell(...change: Parameters<MirrorHandler<T>>): void {

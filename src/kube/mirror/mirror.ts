@@ -6,7 +6,17 @@
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { ReadFrame, ReadPage } from "../client/client.ts";
-import type { ViewState } from "./watch.ts";
+
+/**
+ * How far a mirror can be trusted.
+ * - `current`: its watch is open, or it is certain that the kind is not installed.
+ * - `behind`: the watch broke, or the kind is not served now. The objects are those of the last list or event.
+ * - `unproven`: the mirror is empty, because the kind may not be read or is not served, although it may be installed.
+ * - `setBack`: the last list has an older version than data before it. The server lags behind, or etcd was restored.
+ *
+ * A mirror that is `unproven` or `setBack` is good enough for planning, but does not prove that an object is gone.
+ */
+export type ViewState = "current" | "behind" | "unproven" | "setBack";
 
 /** How an object changed. After a new list, its differences are reported in the same way. */
 export type MirrorEvent = "added" | "updated" | "removed";
@@ -81,6 +91,19 @@ export interface Mirrors {
   of<T extends KubeObject>(kind: Kind<T>, options?: MirrorOptions<T>): Mirror<T>;
   /** Whether the mirror of a kind is current. A kind without a mirror counts as `behind`. */
   viewOf(kind: Kind): ViewState;
+  /**
+   * Kinds of vital mirrors whose lists are older than data before them, by name. A kind stays here until its versions
+   * have caught up, also while its watch is broken.
+   */
+  setBack(): readonly SetBack[];
+  /** Calls `listener` when a kind is added to {@link setBack} or removed. The returned function removes the listener. */
+  onSetBack(listener: () => void): () => void;
+}
+
+/** A kind whose lists are older than data before them. `sinceMs`: since when, in elapsed time. */
+export interface SetBack {
+  readonly kind: string;
+  readonly sinceMs: number;
 }
 
 /** Whether the mirrors can be trusted. */

@@ -10,8 +10,8 @@ import type { Random } from "../../base/random.ts";
 import { besideOthers } from "../../base/steps.ts";
 import type { KubeClient } from "../client/client.ts";
 import { Informer } from "./informer.ts";
-import type { Freshness, Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
-import { type Reflection, reflect, type ViewState } from "./watch.ts";
+import type { Freshness, Mirror, MirrorOptions, Mirrors, SetBack, ViewState } from "./mirror.ts";
+import { type Reflection, reflect } from "./watch.ts";
 
 /** The dependencies of the mirrors and their watches. */
 export interface MirrorsDeps {
@@ -29,6 +29,9 @@ export class LiveMirrors implements Mirrors, Freshness {
   #waiting: { readonly isSynced: () => boolean; readonly resolve: () => void }[] = [];
   /** State of each mirror, by id. Absent: `behind`. */
   readonly #views = new Map<string, ViewState>();
+  /** Kinds whose lists are older than data before them, by id. */
+  readonly #setBack = new Map<string, SetBack>();
+  readonly #setBackListeners = new Set<() => void>();
   /** Kinds of the vital mirrors that are outdated, by id. */
   readonly #behind = new Map<string, string>();
   /** The group of each kind that the server serves, by the id of the kind. `#unserved`: the ids of the other kinds. */
@@ -67,10 +70,10 @@ export class LiveMirrors implements Mirrors, Freshness {
       groupIsServed: () => [...this.#served.values()].includes(kind.group),
       keep: (object) => informer.keep(object),
       copy: informer,
-      onList: (list) => {
+      onList: (list, isRestored) => {
         this.#notice(id, kind, list.resourceVersion !== "");
         // There may be a million objects, so they are added in steps. Otherwise the lease would not be renewed in time.
-        const rest = besideOthers(this.#deps.clock, informer.replaceInSteps(list));
+        const rest = besideOthers(this.#deps.clock, informer.replaceInSteps(list, isRestored));
         if (rest !== undefined) return rest.then(() => this.#wake());
         this.#wake();
         return undefined;
@@ -81,6 +84,7 @@ export class LiveMirrors implements Mirrors, Freshness {
           for (const other of this.#loops) if (other !== loop) other.retryNow();
         this.#views.set(id, state);
         if (options.vital !== true) return;
+        this.#noteSetBack(id, kind, state);
         if (state === "behind") this.#behind.set(id, kind.kind);
         else this.#behind.delete(id);
       },
@@ -111,6 +115,15 @@ export class LiveMirrors implements Mirrors, Freshness {
     return this.#views.get(idOf(kind)) ?? "behind";
   }
 
+  setBack(): readonly SetBack[] {
+    return [...this.#setBack.values()].sort((a, b) => (a.kind < b.kind ? -1 : 1));
+  }
+
+  onSetBack(listener: () => void): () => void {
+    this.#setBackListeners.add(listener);
+    return () => this.#setBackListeners.delete(listener);
+  }
+
   close(): void {
     for (const loop of this.#loops.splice(0)) loop.close();
   }
@@ -127,6 +140,14 @@ export class LiveMirrors implements Mirrors, Freshness {
     }
     this.#served.set(id, group);
     if (this.#unserved.delete(id)) for (const loop of this.#loops) loop.lookAgain();
+  }
+
+  /** A watch that breaks says nothing about versions, so the state `behind` changes nothing. */
+  #noteSetBack(id: string, { kind }: Kind, state: ViewState): void {
+    if (state === "behind" || (state === "setBack") === this.#setBack.has(id)) return;
+    if (state === "setBack") this.#setBack.set(id, { kind, sinceMs: this.#deps.clock.elapsedMs() });
+    else this.#setBack.delete(id);
+    for (const listener of this.#setBackListeners) listener();
   }
 
   #allSynced(): boolean {

@@ -10,8 +10,9 @@ import type { KubeClient, Watch, WatchEvent } from "../client/client.ts";
 import { ConnectionError, KubeError } from "../errors.ts";
 import { AWAIT_CHANGE, type Request, source } from "../manager/controller.ts";
 import { createManager } from "../manager/manager.ts";
+import type { ViewState } from "./mirror.ts";
 import { LiveMirrors } from "./mirrors.ts";
-import { type ReflectOptions, reflect, type ViewState } from "./watch.ts";
+import { type ReflectOptions, reflect } from "./watch.ts";
 
 type Script = readonly (WatchEvent<Node> | Error)[];
 
@@ -96,7 +97,7 @@ const bookmark = (version: number): WatchEvent<Node> => ({
 describe("an informer's list that is older than an event before it", () => {
   const gone = () => new KubeError(410, { code: 410, reason: "Expired" }, "watching");
 
-  it(`makes the view "unproven" until the server's version has caught up`, async () => {
+  it(`makes the view "setBack" until the server's version has caught up`, async () => {
     const server = scripted(
       [[node("a", 5)], [node("a", 8)]],
       [[added("b", 20), gone()], [bookmark(19)], [bookmark(20)]],
@@ -106,9 +107,9 @@ describe("an informer's list that is older than an event before it", () => {
     expect(states).toEqual([
       "current",
       "behind",
-      "unproven",
+      "setBack",
       "behind",
-      "unproven",
+      "setBack",
       "current",
       "behind",
       "current",
@@ -135,7 +136,7 @@ describe("an informer's list that is older than an event before it", () => {
     await clock.advance(80_000);
     expect(asked).toEqual(["all", "metadata.name=none", "metadata.name=none", "all"]);
     expect(seen).toEqual(["list of 1", "list of 1"]);
-    expect(states.at(-1)).toBe("unproven");
+    expect(states.at(-1)).toBe("setBack");
     stop();
   });
 
@@ -545,6 +546,89 @@ describe("informers", () => {
     await clock.advance(1_000);
     expect(heard).toEqual(["added a", "removed a"]);
     expect(errors).toEqual(["failed taking in a change", "failed taking in a change"]);
+    mirrors.close();
+  });
+
+  it("tell which vital kinds are set back and since when, until their versions have caught up", async () => {
+    const clock = new VirtualClock();
+    const versions = ["9", "6"];
+    const client = {
+      list: async () => ({ items: [node("a", 5)], resourceVersion: versions.shift() ?? "12" }),
+      watch: async () => play([new KubeError(410, { code: 410, reason: "Expired" }, "watching")]),
+    } as unknown as KubeClient;
+    const mirrors = new LiveMirrors({ clock, random: new Random(1), log: SILENT, client });
+    const heard: string[] = [];
+    mirrors.onSetBack(() =>
+      heard.push(
+        mirrors
+          .setBack()
+          .map(({ kind }) => kind)
+          .join(),
+      ),
+    );
+    mirrors.of(NODE, { vital: true });
+    const sinceMs = clock.elapsedMs();
+    await clock.settle();
+    expect(mirrors.setBack()).toEqual([{ kind: "Node", sinceMs }]);
+    expect(mirrors.viewOf(NODE)).not.toBe("current");
+    await clock.advance(30_000);
+    expect(mirrors.setBack()).toEqual([]);
+    expect(heard).toEqual(["Node", ""]);
+    mirrors.close();
+  });
+
+  it("do not take in a list that lacks objects which the server has by their names", async () => {
+    const clock = new VirtualClock();
+    const all = [node("a", 5), node("b", 6)];
+    const lists = [all, [], [], all.slice(1)];
+    const told: string[] = [];
+    const log: Logger = { ...SILENT, named: () => log, error: (text) => told.push(text) };
+    let isGone = false;
+    const client = {
+      list: async (_: unknown, { fieldSelector }: { fieldSelector?: string }) => {
+        const named = all.filter(({ metadata: { name } }) => fieldSelector?.endsWith(`=${name}`));
+        if (fieldSelector !== undefined)
+          return { items: isGone ? [] : named, resourceVersion: "9" };
+        isGone = lists.length === 1;
+        return { items: lists.shift() ?? [], resourceVersion: "9" };
+      },
+      watch: async () => play(lists.length > 0 ? expired : undefined),
+    } as unknown as KubeClient;
+    const mirrors = new LiveMirrors({ clock, random: new Random(1), log, client });
+    const nodes = mirrors.of(NODE, { vital: true });
+    await clock.advance(500);
+    expect([nodes.size, mirrors.current, lists.length]).toEqual([2, false, 2]);
+    expect(told).toEqual(["list lacks an object that the API server has by name, not taken in"]);
+    await clock.advance(60_000);
+    expect(nodes.list().map(({ metadata: { name } }) => name)).toEqual(["b"]);
+    expect(mirrors.current).toBe(true);
+    mirrors.close();
+  });
+
+  const expired = [new KubeError(410, { code: 410, reason: "Expired" }, "watching")];
+  it.each([
+    ["a watch is silent", []],
+    ["a watch has expired and the next one has ended", [[], expired, []]],
+  ])("have objects as a restored store has them, once %s", async (_, scripts: Script[]) => {
+    const clock = new VirtualClock();
+    const watches = [...scripts];
+    let isRestored = false;
+    const client = {
+      list: async () =>
+        isRestored
+          ? { items: [node("a", 5)], resourceVersion: "6" }
+          : { items: [node("a", 20)], resourceVersion: "20" },
+      watch: async () => play(watches.shift()),
+    } as unknown as KubeClient;
+    const mirrors = new LiveMirrors({ clock, random: new Random(1), log: SILENT, client });
+    const nodes = mirrors.of(NODE, { vital: true });
+    await clock.settle();
+    expect(nodes.get("a")?.metadata.resourceVersion).toBe("20");
+    isRestored = true;
+    await clock.advance(120_000);
+    expect(nodes.get("a")?.metadata.resourceVersion).toBe("5");
+    // It is still no proof that an object is gone.
+    expect(mirrors.setBack()).toHaveLength(1);
     mirrors.close();
   });
 

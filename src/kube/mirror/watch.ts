@@ -32,6 +32,7 @@ import {
   UnreadableFrame,
 } from "../errors.ts";
 import { type Copy, CopyCheck, storeVersion } from "./check-copy.ts";
+import type { ViewState } from "./mirror.ts";
 
 /** Backoff of client-go's reflector: 800 ms, doubled up to 30 s. */
 const BACKOFF_BASE_MS = 800;
@@ -55,16 +56,6 @@ const WATCH_TIMEOUT_SECONDS = 300;
 const QUIET_LIMIT_MS = 75_000;
 /** The limit for kinds on which no decision depends. Without writes they get no bookmarks from kube-apiserver. */
 const RELAXED_QUIET_LIMIT_MS = 300_000;
-
-/**
- * How far a mirror can be trusted.
- * - `current`: its watch is open, or it is certain that the kind is not installed.
- * - `behind`: the watch broke, or the kind is not served now. The objects are those of the last list or event.
- * - `unproven`: the mirror is empty, because the kind may not be read or is not served, although it may be installed.
- *   Or the last list had an older version than the one before. Such a mirror is good enough for planning, but does not
- *   prove that an object is gone.
- */
-export type ViewState = "current" | "behind" | "unproven";
 
 /** The kind to watch, and where to report its objects. */
 export interface ReflectOptions<T extends KubeObject> {
@@ -90,9 +81,10 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly copy?: Copy<T>;
   /**
    * Called after each list. A kind that is not served gives an empty list without version. The watch begins after this
-   * returns, or after the returned promise resolves.
+   * returns, or after the returned promise resolves. `isRestored`: two reads of the store agree that its versions went
+   * back, so the list counts although known objects have higher versions.
    */
-  readonly onList: (list: KubeList<T>) => unknown;
+  readonly onList: (list: KubeList<T>, isRestored: boolean) => unknown;
   readonly onEvent: (event: WatchEvent<T>) => void;
   /** Called at each change of the state; the first state is `behind`. */
   readonly onState?: (state: ViewState) => void;
@@ -140,6 +132,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   #newest = 0;
   /** Whether the last list is older than earlier data: the server lags behind, or its store was set back. */
   #isSetBack = false;
+  /** Whether a second read agreed that the store was set back. `listed`: and the list after it was handed over. */
+  #restored: "no" | "read" | "listed" = "no";
   /** Whether the kind was listed before. Its objects count until the kind's definition is gone. */
   #listed = false;
   /** How often in a row the kind was not installed. */
@@ -183,6 +177,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   async run(): Promise<void> {
     while (!this.#closed) {
       try {
+        if (this.#isSetBack && this.#restored === "no") await this.#listAnewIfSetBack();
         if (this.#resourceVersion === undefined) await this.#list();
         else await this.#check?.run(Number(this.#resourceVersion) || 0, () => !this.#closed);
         if (!this.#closed && !(await this.#follow())) await this.#pauseAfterNothing();
@@ -209,9 +204,9 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     log.error("failed taking in what a watch brought", { kind: kind.kind, error: text });
   }
 
-  async #handOver(list: KubeList<T>): Promise<void> {
+  async #handOver(list: KubeList<T>, isRestored = false): Promise<void> {
     try {
-      const taken = this.#options.onList(list);
+      const taken = this.#options.onList(list, isRestored);
       if (taken instanceof Promise) await taken;
     } catch (cause) {
       throw new HandlerError("taking in a list", { cause });
@@ -224,12 +219,15 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (this.#closed) return;
     this.#troubled = false;
     this.#absent = 0;
+    if (this.#listed) await this.#check?.mustBeWhole(list);
     this.#listed = true;
     this.#unservedToldMs = undefined;
     const version = Number(list.resourceVersion) || 0;
     this.#isSetBack = version < this.#newest;
     if (this.#isSetBack) this.#saySetBack(version);
-    await this.#handOver(list);
+    const isRestored = this.#isSetBack && this.#restored !== "no";
+    await this.#handOver(list, isRestored);
+    this.#restored = isRestored ? "listed" : "no";
     this.#check?.rest();
     // A watch may begin at this version only after the whole list was handed over.
     this.#resourceVersion = list.resourceVersion;
@@ -243,7 +241,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       this.#newest = version;
       this.#isSetBack = false;
     }
-    this.#tell(this.#isSetBack ? "unproven" : "current");
+    this.#tell(this.#isSetBack ? "setBack" : "current");
   }
 
   /** Reports an empty list, because the kind may not be read or is not installed. */
@@ -293,7 +291,9 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (this.#closed) return;
     const { client, kind } = this.#options;
     const version = await storeVersion(client, kind, this.#selection());
-    if (version !== undefined && version < this.#newest) this.#resourceVersion = undefined;
+    if (version === undefined || version >= this.#newest) return;
+    this.#resourceVersion = undefined;
+    if (this.#restored === "no") this.#restored = "read";
   }
 
   /** Ends a silent watch. One timer is restarted when it fires too early: a timer for each event would be too slow. */

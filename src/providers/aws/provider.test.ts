@@ -355,6 +355,46 @@ describe("a launch by the AWS provider", () => {
     expect(LaunchTemplates.map((one) => one.LaunchTemplateName)).toEqual([LaunchTemplateName]);
   });
 
+  it("leaves launch templates of another cluster also where the endpoint ignores filters", async () => {
+    await begin();
+    const describe = world.api.ec2.describeLaunchTemplates;
+    const ec2 = {
+      ...world.api.ec2,
+      describeLaunchTemplates: ({ Filters: _, ...rest }: Parameters<typeof describe>[0]) =>
+        describe.call(world.api.ec2, rest),
+    };
+    const tagged = (LaunchTemplateName: string, cluster: string, nodeClass: string) =>
+      ec2.createLaunchTemplate({
+        LaunchTemplateName,
+        LaunchTemplateData: {},
+        TagSpecifications: [
+          {
+            ResourceType: "launch-template",
+            Tags: [
+              { Key: "eks:eks-cluster-name", Value: cluster },
+              { Key: "karpenter.k8s.aws/ec2nodeclass", Value: nodeClass },
+            ],
+          },
+        ],
+      });
+    await tagged("karpenter.k8s.aws/theirs", "another", "default");
+    await tagged("karpenter.k8s.aws/other-class", CLUSTER, "other");
+    await tagged("karpenter.k8s.aws/ours", CLUSTER, "default");
+    const templates = new LaunchTemplates({
+      ec2,
+      clock: world.clock,
+      log: SILENT,
+      clusterName: CLUSTER,
+      clusterUid: () => "uid",
+    });
+    await world.settle(templates.deleteOf("default"));
+    const { LaunchTemplates: left } = await world.api.ec2.describeLaunchTemplates({});
+    expect(left.map((one) => one.LaunchTemplateName).sort()).toEqual([
+      "karpenter.k8s.aws/other-class",
+      "karpenter.k8s.aws/theirs",
+    ]);
+  });
+
   it("S3-23 S3-03 deletes unused launch templates, and only its own", async () => {
     await begin();
     await world.api.ec2.createLaunchTemplate({
@@ -701,6 +741,23 @@ describe("instances of the AWS provider", () => {
     });
     const stored = world.kube.find(NODE_CLAIM, "claim");
     expect(stored?.metadata.annotations?.["karpenter.k8s.aws/tagged"]).toBe("true");
+  });
+
+  it("are listed by their own tags, also where the endpoint ignores filters", async () => {
+    await begin();
+    const claim = await launch();
+    const { ec2 } = world.api;
+    const describe = ec2.describeInstances;
+    const asked: unknown[] = [];
+    Object.assign(ec2, {
+      describeInstances: ({ Filters, ...rest }: Parameters<typeof describe>[0]) => {
+        asked.push(Filters);
+        return describe.call(ec2, rest);
+      },
+    });
+    const listed = await world.settle(world.cloud.list());
+    expect(asked).toHaveLength(1);
+    expect(listed.map((one) => one.status?.providerID)).toEqual([claim.status?.providerID]);
   });
 
   it("are listed, found and terminated; instances of the node group are not ours", async () => {

@@ -89,10 +89,12 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       return instanceClaim(instance, toRfc3339(clock.now()));
     },
     list: async () => {
-      const instances = await listInstances(deps.api.ec2, [
+      const listed = await listInstances(deps.api.ec2, [
         { Name: "tag-key", Values: [NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY] },
         { Name: `tag:${clusterTag(settings.clusterName)}`, Values: ["owned"] },
       ]);
+      // An endpoint that ignores filters answers with the instances of others, such as managed nodes of this cluster.
+      const instances = listed.filter((one) => isTaggedByUs(settings, one));
       for (const one of parts.batches.listed(instances)) parts.unavailable.unmark(offeringOf(one));
       const nowText = toRfc3339(clock.now());
       return instances.map((one) => instanceClaim(one, nowText));
@@ -275,13 +277,20 @@ function checkOurs(
   { InstanceId, Tags }: Instance,
   what: "ended" | "rebooted",
 ): void {
-  const tags = fromTagList(Tags ?? []);
-  const [byCluster, byPool] = [clusterTag(settings.clusterName), NODEPOOL_LABEL_KEY];
-  const hasPool = byPool in tags || PROVISIONER_NAME_LABEL_KEY in tags;
-  if (tags[byCluster] === "owned" && hasPool && !isAnothers(Tags, clusterUid(mirrors))) return;
+  if (isTaggedByUs(settings, { Tags }) && !isAnothers(Tags, clusterUid(mirrors))) return;
   throw new Error(
-    `instance ${InstanceId} is not ${what}: its tags do not say that Karpenter launched it for this cluster. If it did, tag it ${byCluster}=owned and ${byPool}; else set the claim's status.providerID right`,
+    `instance ${InstanceId} is not ${what}: its tags do not say that Karpenter launched it for this cluster. If it did, tag it ${clusterTag(settings.clusterName)}=owned and ${NODEPOOL_LABEL_KEY}; else set the claim's status.providerID right`,
   );
+}
+
+/** Whether the instance has the tags of a NodePool, and of a cluster of this name. */
+function isTaggedByUs(
+  { clusterName }: Pick<AwsDeps["settings"], "clusterName">,
+  { Tags }: { readonly Tags?: Instance["Tags"] },
+): boolean {
+  const tags = fromTagList(Tags ?? []);
+  const hasPool = NODEPOOL_LABEL_KEY in tags || PROVISIONER_NAME_LABEL_KEY in tags;
+  return tags[clusterTag(clusterName)] === "owned" && hasPool;
 }
 
 /**

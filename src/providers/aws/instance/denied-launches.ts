@@ -245,7 +245,11 @@ export class DeniedLaunches {
     const pages = await allPages((next) =>
       this.#ec2.describeInstances({ Filters, MaxResults: 1_000, ...next }),
     );
-    return pages.flatMap((page) => page.Reservations.flatMap((r) => r.Instances));
+    const found = pages.flatMap((page) => page.Reservations.flatMap((r) => r.Instances));
+    // An endpoint that ignores filters answers with instances of other calls and of others in the account.
+    return found.filter(
+      (one) => ["pending", "running"].includes(one.State.Name) && tokens.includes(tokenOf(one)),
+    );
   }
 }
 

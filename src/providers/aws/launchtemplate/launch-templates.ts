@@ -8,15 +8,23 @@ import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { allPages, type Filter } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
-import type { CreateLaunchTemplateInput } from "../api/launches.ts";
+import type { CreateLaunchTemplateInput, LaunchTemplate } from "../api/launches.ts";
 import { Pace } from "../batch/pace.ts";
 import { describeError, isAlreadyExists, isNotFound } from "../errors.ts";
-import { EKS_CLUSTER_TAG, isAnothers, NODECLASS_TAG, TEMPLATE_CLUSTER_TAG } from "../tags/tags.ts";
+import {
+  EKS_CLUSTER_TAG,
+  fromTagList,
+  isAnothers,
+  NODECLASS_TAG,
+  TEMPLATE_CLUSTER_TAG,
+} from "../tags/tags.ts";
 import { launchTemplate, TEMPLATE_PREFIX, type TemplateInput } from "./template-data.ts";
 
 /** How long a template is kept after its last launch, so that a workload that scales up and down can use it again. */
 const UNUSED_MS = 300_000;
 const REMEMBERED = 512;
+/** Tags of templates whose value is the name of the cluster. */
+const KEYS = [TEMPLATE_CLUSTER_TAG, EKS_CLUSTER_TAG];
 
 /** Launch templates by a hash of their content. Equal content is created once. */
 export class LaunchTemplates {
@@ -162,8 +170,8 @@ export class LaunchTemplates {
   /** Templates of this cluster that match. Those of Karpenter in Go v1 have the second tag only. */
   async #names(filters: readonly Filter[] = []): Promise<readonly string[]> {
     const found = await Promise.all(
-      [TEMPLATE_CLUSTER_TAG, EKS_CLUSTER_TAG].map((key) => {
-        const Filters = [{ Name: `tag:${key}`, Values: [this.#clusterName] }, ...filters];
+      KEYS.map((key) => {
+        const Filters = [this.#tagged(key), ...filters];
         return allPages((token) =>
           this.#ec2.describeLaunchTemplates({ Filters, MaxResults: 200, ...token }),
         );
@@ -173,8 +181,28 @@ export class LaunchTemplates {
       .flat()
       .flatMap((page) => page.LaunchTemplates)
       .filter((one) => one.LaunchTemplateName.startsWith(TEMPLATE_PREFIX))
+      // An endpoint that ignores filters answers with templates of other clusters and of other classes.
+      .filter((one) => KEYS.some((key) => passes(one, [this.#tagged(key), ...filters])))
       .filter((one) => !isAnothers(one.Tags, this.#clusterUid()))
       .map((one) => one.LaunchTemplateName);
     return [...new Set(names)].sort();
   }
+
+  #tagged(key: string): Filter {
+    return { Name: `tag:${key}`, Values: [this.#clusterName] };
+  }
+}
+
+/** Whether the template passes filters by its name and by tags. */
+function passes(
+  { LaunchTemplateName, Tags = [] }: LaunchTemplate,
+  filters: readonly Filter[],
+): boolean {
+  return filters.every(({ Name, Values }) => {
+    const has =
+      Name === "launch-template-name"
+        ? LaunchTemplateName
+        : fromTagList(Tags)[Name.replace(/^tag:/, "")];
+    return has !== undefined && Values.includes(has);
+  });
 }
