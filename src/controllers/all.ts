@@ -49,7 +49,7 @@ import { createClaims } from "./provisioning/create-claims.ts";
 import { createPodTimes } from "./provisioning/pod-times.ts";
 import { provisioner } from "./provisioning/provisioner.ts";
 import { nodeTrigger, podTrigger } from "./provisioning/triggers.ts";
-import { createRegistrationTracker } from "./registration-tracker.ts";
+import { createRegistrationTracker, type RegistrationTracker } from "./registration-tracker.ts";
 import { spans } from "./spans/controller.ts";
 import { stateDaemonSet } from "./state/daemonsets.ts";
 import { stateMetrics } from "./state/metrics.ts";
@@ -81,19 +81,7 @@ export function allControllers(given: World): readonly Controller[] {
     stateNodeClaim(world),
     stateDaemonSet(world),
     statePod(world),
-    /** Controllers of NodePools: hash, validation, node class, registration, usage, unused fields. */
-    nodePoolHash(world),
-    nodePoolValidation(world),
-    nodePoolReadiness(world),
-    registrationHealth(world, tracker),
-    nodePoolCounter(world),
-    nodePoolCalendar(world),
-    nodePoolDrifted(world),
-    nodePoolTold(world),
-    nodePoolBrake(world),
-    nodePoolSetBack(world),
-    nodePoolRepair(world),
-    unusedFields(world),
+    ...poolControllers(world, tracker),
     /** Applies NodeOverlays to prices and capacities. */
     ...(overlays === undefined ? [] : [nodeOverlay(given, overlays)]),
     /** The provisioner: plans pending pods and creates claims. */
@@ -130,6 +118,24 @@ export function allControllers(given: World): readonly Controller[] {
       ...world.cloud.nodeClassKinds,
     ].map((kind) => statusEvents(world, kind)),
     ...(world.spans === undefined ? [] : [spans(world, world.spans)]),
+  ];
+}
+
+/** Controllers of NodePools: hash, validation, node class, registration, usage, conditions, unused fields. */
+function poolControllers(world: World, tracker: RegistrationTracker): readonly Controller[] {
+  return [
+    nodePoolHash(world),
+    nodePoolValidation(world),
+    nodePoolReadiness(world),
+    registrationHealth(world, tracker),
+    nodePoolCounter(world),
+    nodePoolCalendar(world),
+    nodePoolDrifted(world),
+    nodePoolTold(world),
+    nodePoolBrake(world),
+    nodePoolSetBack(world),
+    nodePoolRepair(world),
+    unusedFields(world),
   ];
 }
 

@@ -62,8 +62,8 @@ export class CopyCheck<T extends KubeObject> {
 
   /**
    * Rejects if the list lacks a known object that the API server has by name. A faulty server may answer with an empty
-   * list of a new version: the nodes would count as empty, and end under their pods. Only a few objects are read, because
-   * such a list lacks many.
+   * list of a new version: the nodes would count as empty, and end under their pods. Only a few objects are read,
+   * because such a list lacks many.
    */
   async mustBeWhole(list: KubeList<T>): Promise<void> {
     const { clock, copy, kind, log } = this.#options;

@@ -96,7 +96,7 @@ export interface Mirrors {
    * have caught up, also while its watch is broken.
    */
   setBack(): readonly SetBack[];
-  /** Calls `listener` when a kind is added to {@link setBack} or removed. The returned function removes the listener. */
+  /** Calls `listener` when {@link setBack} gains or loses a kind. The returned function removes the listener. */
   onSetBack(listener: () => void): () => void;
 }
 
