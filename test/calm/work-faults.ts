@@ -214,8 +214,7 @@ async function anew(scene: WorkScene, of: Collection): Promise<void> {
   }
 }
 
-/** Removes an object without its finalizers, and waits until it is gone. */
-export async function removeByForce(scene: WorkScene, of: Collection, name: string): Promise<void> {
+async function removeByForce(scene: WorkScene, of: Collection, name: string): Promise<void> {
   await patch(scene, `${of}/${name}`, { metadata: { finalizers: null } });
   await remove(scene, `${of}/${name}`, {
     kind: "DeleteOptions",
@@ -229,8 +228,7 @@ export async function removeByForce(scene: WorkScene, of: Collection, name: stri
   }
 }
 
-/** Creates an object with the name, spec and status of one that was removed. */
-export async function makeAgain(scene: WorkScene, of: Collection, one: KubeObject): Promise<void> {
+async function makeAgain(scene: WorkScene, of: Collection, one: KubeObject): Promise<void> {
   const { name, labels, annotations, finalizers = [] } = one.metadata;
   const own = finalizers.filter((finalizer) => finalizer.startsWith("karpenter"));
   const metadata = { name, labels, annotations, ...(of === CLAIMS ? { finalizers: own } : {}) };
