@@ -97,7 +97,8 @@ function shrunk(node: NodeView, left: ReadonlySet<string>): NodeView {
 }
 
 function planningOf(input: SchedulingInput): PlanningInput {
-  return { input, pools: input.pools, foreign: new Set() } as unknown as PlanningInput;
+  const owners = new Set(input.pools.map(({ pool }) => pool.id));
+  return { input, pools: input.pools, foreign: new Set(), owners } as unknown as PlanningInput;
 }
 
 function modelFor(input: SchedulingInput, natives: readonly NodePool[], repacks: string): Model {

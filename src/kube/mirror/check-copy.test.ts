@@ -86,6 +86,18 @@ describe("an informer's copy that differs from the server's objects", () => {
     stop();
   });
 
+  it("gets all objects within two watches if the first list was empty", async () => {
+    const { clock, server, names, told, stop } = world([node("a", 1), node("b", 2)], []);
+    await clock.settle();
+    expect(names()).toEqual([]);
+    await clock.advance(WATCH_MS + 1_000);
+    server.listed = undefined;
+    await clock.advance(2 * WATCH_MS);
+    expect(names()).toEqual(["a@1", "b@2"]);
+    expect(told).toEqual([{ kind: "Node", missed: 2, gone: 0 }]);
+    stop();
+  });
+
   it("keeps an object that only the new list lacks, if the server has it by name", async () => {
     const { clock, server, names, told, stop } = world([node("a", 1), node("b", 2)]);
     await clock.settle();

@@ -39,6 +39,11 @@ interface CheckOptions<T extends KubeObject> {
 
 /** Milliseconds between two checks of one kind. */
 const REST_MS = 60 * 60_000;
+/**
+ * The same after an empty list. A faulty server may say that nothing is there, and at the start of a process no known
+ * object contradicts it. To list an empty collection again costs little.
+ */
+const EMPTY_REST_MS = 5 * 60_000;
 /** The pause before the next check, as a multiple of the check's length. During a check the watch delivers nothing. */
 const REST_TIMES = 500;
 /** The most objects that one check reads by name, with one request each. The others wait for the next check. */
@@ -55,9 +60,9 @@ export class CopyCheck<T extends KubeObject> {
     this.#options = options;
   }
 
-  /** Records that the kind was just listed, so the next check is due only after the pause. */
-  rest(): void {
-    this.#dueMs = this.#options.clock.elapsedMs() + REST_MS;
+  /** Records that the kind was just listed, so the next check is due only after a pause. */
+  rest({ items }: Pick<KubeList<T>, "items">): void {
+    this.#dueMs = this.#options.clock.elapsedMs() + restMs(items.length === 0);
   }
 
   /**
@@ -90,10 +95,12 @@ export class CopyCheck<T extends KubeObject> {
     const { clock, copy, kind, log } = this.#options;
     const startMs = clock.elapsedMs();
     if (upTo === 0 || startMs < this.#dueMs) return;
+    // If the list fails, nothing speaks for an empty collection.
+    let pauseMs = REST_MS;
     try {
-      const difference = await this.#compare(upTo);
-      const { missed, gone } = difference;
-      if (isWanted()) copy.heal(difference);
+      const { missed, gone, isEmpty } = await this.#compare(upTo);
+      pauseMs = restMs(isEmpty);
+      if (isWanted()) copy.heal({ missed, gone });
       if (missed.length + gone.length > 0)
         log.warn("copy was not as the API server has it, put right", {
           kind: kind.kind,
@@ -103,15 +110,12 @@ export class CopyCheck<T extends KubeObject> {
     } catch (error) {
       log.debug("could not compare the copy", { kind: kind.kind, error: String(error) });
     }
-    this.rest();
-    this.#dueMs = Math.max(
-      this.#dueMs,
-      clock.elapsedMs() + REST_TIMES * (clock.elapsedMs() - startMs),
-    );
+    const endMs = clock.elapsedMs();
+    this.#dueMs = endMs + Math.max(pauseMs, REST_TIMES * (endMs - startMs));
   }
 
   /** Finds the differences. An object that the list lacks is read by name before it counts as gone. */
-  async #compare(upTo: number): Promise<Difference<T>> {
+  async #compare(upTo: number): Promise<Difference<T> & { readonly isEmpty: boolean }> {
     const { client, clock, kind, selection, copy, readPage } = this.#options;
     const missed: T[] = [];
     // Only names are kept, because there may be a million objects. The watch will still deliver an object whose version
@@ -126,13 +130,14 @@ export class CopyCheck<T extends KubeObject> {
       keep: (item) => nameOf(item, (one) => copy.keep(one)),
       readPage: readPage && ((bytes) => namesOf(readPage(bytes), nameOf)),
     });
+    const isEmpty = list.items.length === 0;
     // The list comes from a server that lags behind, so it proves nothing.
-    if (versionOf(list) < upTo) return { missed: [], gone: [] };
+    if (versionOf(list) < upTo) return { missed: [], gone: [], isEmpty };
     const listed = new Set(list.items.map(keyOf));
     const surplus = await inTurns(clock, copy.notIn(listed, upTo), TURN_MS);
     const gone: T[] = [];
     for (const one of surplus.slice(0, MOST_ASKED)) if (await this.#isGone(one)) gone.push(one);
-    return { missed, gone };
+    return { missed, gone, isEmpty };
   }
 
   async #isGone({ metadata: { name, namespace, uid } }: T): Promise<boolean> {
@@ -145,6 +150,10 @@ export class CopyCheck<T extends KubeObject> {
     });
     return items.every(({ metadata }) => metadata.uid !== uid);
   }
+}
+
+function restMs(isEmpty: boolean): number {
+  return isEmpty ? EMPTY_REST_MS : REST_MS;
 }
 
 /** Reduces the items of a page, which the decoder has already reduced once, to their names. */

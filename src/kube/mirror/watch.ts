@@ -228,7 +228,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     const isRestored = this.#isSetBack && this.#restored !== "no";
     await this.#handOver(list, isRestored);
     this.#restored = isRestored ? "listed" : "no";
-    this.#check?.rest();
+    this.#check?.rest(list);
     // A watch may begin at this version only after the whole list was handed over.
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;

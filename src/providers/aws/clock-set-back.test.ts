@@ -8,7 +8,7 @@ import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { AwsApi } from "./api/aws-api.ts";
 import { AwsError } from "./api/call.ts";
 import type { Ec2Api } from "./api/ec2.ts";
-import type { CreateLaunchTemplateInput } from "./api/launches.ts";
+import type { CreateLaunchTemplateInput, LaunchTemplate } from "./api/launches.ts";
 import { Batcher } from "./batch/batcher.ts";
 import { Pace } from "./batch/pace.ts";
 import { TtlCache } from "./cache/ttl-cache.ts";
@@ -21,6 +21,7 @@ import { UnavailableOfferings } from "./offering/unavailable.ts";
 import { PlacementGroups } from "./placementgroup/placement-groups.ts";
 import { observeStack } from "./sdk-observer.ts";
 import { Subnets } from "./subnet/subnets.ts";
+import { TEMPLATE_CLUSTER_TAG } from "./tags/tags.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -122,11 +123,12 @@ describe("after the machine's clock is set back by an hour", () => {
   it("an unused launch template is deleted after five minutes", async () => {
     const clock = new VirtualClock();
     const deleted: string[] = [];
-    const made: { readonly LaunchTemplateName: string }[] = [];
+    const made: LaunchTemplate[] = [];
     const ec2 = {
       describeLaunchTemplates: async () => ({ LaunchTemplates: [...made] }),
       createLaunchTemplate: async ({ LaunchTemplateName }: CreateLaunchTemplateInput) => {
-        made.push({ LaunchTemplateName });
+        const Tags = [{ Key: TEMPLATE_CLUSTER_TAG, Value: "c" }];
+        made.push({ LaunchTemplateName, LaunchTemplateId: "lt-1", Tags } as LaunchTemplate);
         return { LaunchTemplate: { LaunchTemplateId: "lt-1" } };
       },
       deleteLaunchTemplate: async (input: { LaunchTemplateName: string }) => {
