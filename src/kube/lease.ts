@@ -207,6 +207,8 @@ class Election implements Leadership {
     if (await this.#renew()) return true;
     try {
       const lease = await getIfThere(client, LEASE, { name, namespace });
+      // A replica that has just given the Lease up must not take it again, or its successor waits until it expires.
+      if (this.#stopped) return false;
       if (lease === undefined) this.#own = await client.create(LEASE, this.#next(undefined));
       else if (this.#mayTake(lease, clock.elapsedMs()))
         this.#own = await client.update(LEASE, this.#next(lease));

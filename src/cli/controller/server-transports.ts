@@ -8,8 +8,8 @@ import {
 import { tellingTransport } from "../../kube/transport/telling-transport.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 
+/** Both transports log when the API server cannot be used. */
 export interface ServerTransports {
-  /** Logs when the API server cannot be used. */
   readonly transport: Transport;
   /**
    * For the Lease. It has connections of its own, so a renewal never waits until another request frees one. A slow
@@ -25,8 +25,10 @@ export function serverTransports(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): ServerTransports {
   const { server } = options;
-  const transport = tellingTransport(createHttpTransport(options), { clock, log, server });
-  const leaseTransport = createHttpTransport(options);
+  const telling = (own: Logger) =>
+    tellingTransport(createHttpTransport(options), { clock, log: own, server });
+  const transport = telling(log);
+  const leaseTransport = telling(log.named("leaderelection"));
   return {
     transport,
     leaseTransport,

@@ -6,7 +6,7 @@
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
+import { eachInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import type { KubeClient, KubeList, ListOptions, ListPage, ReadPage } from "../client/client.ts";
 
 /** The objects of a mirror, at the version of its watch. */
@@ -50,6 +50,15 @@ const REST_TIMES = 500;
 const MOST_ASKED = 100;
 /** The number of objects that are read by name if a new list lacks known objects. */
 const SAMPLE = 3;
+/** How often an object is read by name until the server answers, with pauses of 1, 2, 4, … seconds. */
+const MOST_TRIES = 4;
+/** Number of keys in one step. */
+const KEYS_PER_STEP = 4_096;
+
+/** The server's list lacks an object that the server has by name. */
+export class IncompleteList extends Error {
+  override readonly name = "IncompleteList";
+}
 
 /** Runs the checks of one mirror. They need only the right to list. */
 export class CopyCheck<T extends KubeObject> {
@@ -66,24 +75,39 @@ export class CopyCheck<T extends KubeObject> {
   }
 
   /**
-   * Rejects if the list lacks a known object that the API server has by name. A faulty server may answer with an empty
-   * list of a new version: the nodes would count as empty, and end under their pods. Only a few objects are read,
-   * because such a list lacks many.
+   * Rejects with IncompleteList if the list lacks a known object that the API server has by name. A faulty server may
+   * answer with an empty list: the nodes would count as empty, and end under their pods. Only a few objects are read,
+   * because such a list lacks many. `newest`: the highest version seen before.
    */
-  async mustBeWhole(list: KubeList<T>): Promise<void> {
+  async mustBeWhole(list: KubeList<T>, newest: number): Promise<void> {
     const { clock, copy, kind, log } = this.#options;
-    const listed = new Set(list.items.map(keyOf));
-    const lacking = await inTurns(clock, copy.notIn(listed, versionOf(list)), TURN_MS);
+    const version = versionOf(list);
+    // A list without a version, or an older one, replaces all known objects, whatever their versions.
+    const upTo = version === 0 || version < newest ? Number.POSITIVE_INFINITY : version;
+    const lacking = await inTurns(clock, lackingIn(list, copy, upTo), TURN_MS);
     const step = Math.max(1, Math.floor(lacking.length / SAMPLE));
     for (const one of lacking.filter((_, at) => at % step === 0).slice(0, SAMPLE)) {
-      if (await this.#isGone(one)) continue;
+      if (await this.#isGoneAtLast(one)) continue;
       log.error("list lacks an object that the API server has by name, not taken in", {
         kind: kind.kind,
         name: keyOf(one),
         lacking: lacking.length,
         remedy: "look at the API server and etcd",
       });
-      throw new Error(`the list of ${kind.plural} lacks ${keyOf(one)}`);
+      throw new IncompleteList(`the list of ${kind.plural} lacks ${keyOf(one)}`);
+    }
+  }
+
+  /** Reads the object by name. A failed read is repeated, because the whole list would be read again otherwise. */
+  async #isGoneAtLast(object: T): Promise<boolean> {
+    const { clock } = this.#options;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#isGone(object);
+      } catch (error) {
+        if (tries === MOST_TRIES) throw error;
+        await clock.sleep(1_000 * 2 ** (tries - 1));
+      }
     }
   }
 
@@ -133,8 +157,7 @@ export class CopyCheck<T extends KubeObject> {
     const isEmpty = list.items.length === 0;
     // The list comes from a server that lags behind, so it proves nothing.
     if (versionOf(list) < upTo) return { missed: [], gone: [], isEmpty };
-    const listed = new Set(list.items.map(keyOf));
-    const surplus = await inTurns(clock, copy.notIn(listed, upTo), TURN_MS);
+    const surplus = await inTurns(clock, lackingIn(list, copy, upTo), TURN_MS);
     const gone: T[] = [];
     for (const one of surplus.slice(0, MOST_ASKED)) if (await this.#isGone(one)) gone.push(one);
     return { missed, gone, isEmpty };
@@ -142,7 +165,9 @@ export class CopyCheck<T extends KubeObject> {
 
   async #isGone({ metadata: { name, namespace, uid } }: T): Promise<boolean> {
     const { client, kind, selection } = this.#options;
-    const fields = [selection.fieldSelector, `metadata.name=${name}`];
+    const byName = `metadata.name=${name}`;
+    const fields =
+      selection.fieldSelector === byName ? [byName] : [selection.fieldSelector, byName];
     const { items } = await client.list(kind, {
       ...selection,
       ...(namespace === undefined ? {} : { namespace }),
@@ -150,6 +175,19 @@ export class CopyCheck<T extends KubeObject> {
     });
     return items.every(({ metadata }) => metadata.uid !== uid);
   }
+}
+
+/** Objects of the copy, up to the version `upTo`, that the list lacks. */
+function* lackingIn<T extends KubeObject>(
+  { items }: KubeList<T>,
+  copy: Copy<T>,
+  upTo: number,
+): Steps<readonly T[]> {
+  const listed = new Set<string>();
+  yield* eachInSteps(items, KEYS_PER_STEP, (item) => {
+    listed.add(keyOf(item));
+  });
+  return yield* copy.notIn(listed, upTo);
 }
 
 function restMs(isEmpty: boolean): number {

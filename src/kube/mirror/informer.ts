@@ -6,7 +6,7 @@
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { deepFreeze } from "../../base/json.ts";
-import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
+import { atOnce, eachInSteps, filterInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import type { KubeList, WatchEvent } from "../client/client.ts";
 import type { Copy } from "./check-copy.ts";
 import type { Feed, Mirror, MirrorHandler, MirrorOptions } from "./mirror.ts";
@@ -163,6 +163,17 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     yield;
   }
 
+  /**
+   * Removes the deleted object. An older object of this name is gone, too, if events in between were left out
+   * (latest-events.ts): the object of the deletion was created after it.
+   */
+  #takeDeletion(deleted: T): void {
+    const key = keyOf(deleted);
+    const known = this.#objects.get(key);
+    const isSame = known?.metadata.uid === deleted.metadata.uid;
+    if (known !== undefined && (isSame || versionOf(known) < versionOf(deleted))) this.#remove(key);
+  }
+
   /** Reduces an object to the fields that are kept. */
   keep(object: T): T {
     return deepFreeze(this.#project(object));
@@ -179,7 +190,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
       KEYS_PER_STEP,
       ([key, object]) => !listed.has(key) && versionOf(object) <= upTo,
     );
-    return others.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+    const sorted = yield* sortInSteps(others, ([a], [b]) => (a < b ? -1 : 1));
+    return sorted.map(([, object]) => object);
   }
 
   heal({ missed, gone }: Parameters<Copy<T>["heal"]>[0]): void {
@@ -189,7 +201,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
 
   take(event: WatchEvent<T>): void {
     this.#see(event.object.metadata.resourceVersion);
-    if (event.type === "DELETED") this.#remove(keyOf(event.object), event.object.metadata.uid);
+    if (event.type === "DELETED") this.#takeDeletion(event.object);
     else this.#put(event.object, event.projected);
   }
 

@@ -577,7 +577,11 @@ describe("informers", () => {
     mirrors.close();
   });
 
-  it("do not take in a list that lacks objects which the server has by their names", async () => {
+  it.each([
+    ["of the same version", "9"],
+    ["of an older version", "3"],
+    ["without a version", ""],
+  ])("do not take in a list %s that lacks what the server has by name", async (_, emptyAt) => {
     const clock = new VirtualClock();
     const all = [node("a", 5), node("b", 6)];
     const lists = [all, [], [], all.slice(1)];
@@ -590,7 +594,8 @@ describe("informers", () => {
         if (fieldSelector !== undefined)
           return { items: isGone ? [] : named, resourceVersion: "9" };
         isGone = lists.length === 1;
-        return { items: lists.shift() ?? [], resourceVersion: "9" };
+        const items = lists.shift() ?? [];
+        return { items, resourceVersion: items.length === 0 ? emptyAt : "9" };
       },
       watch: async () => play(lists.length > 0 ? expired : undefined),
     } as unknown as KubeClient;

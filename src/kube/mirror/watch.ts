@@ -31,7 +31,7 @@ import {
   type StatusBody,
   UnreadableFrame,
 } from "../errors.ts";
-import { type Copy, CopyCheck, storeVersion } from "./check-copy.ts";
+import { type Copy, CopyCheck, IncompleteList, storeVersion } from "./check-copy.ts";
 import type { ViewState } from "./mirror.ts";
 
 /** Backoff of client-go's reflector: 800 ms, doubled up to 30 s. */
@@ -180,7 +180,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
         if (this.#isSetBack && this.#restored === "no") await this.#listAnewIfSetBack();
         if (this.#resourceVersion === undefined) await this.#list();
         else await this.#check?.run(Number(this.#resourceVersion) || 0, () => !this.#closed);
-        if (!this.#closed && !(await this.#follow())) await this.#pauseAfterNothing();
+        // If the server ended the watch at once, the next one waits.
+        if (!this.#closed && !(await this.#follow())) await this.#sleep(this.#backoffMs());
       } catch (error) {
         await this.#survive(error);
       }
@@ -219,10 +220,11 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (this.#closed) return;
     this.#troubled = false;
     this.#absent = 0;
-    if (this.#listed) await this.#check?.mustBeWhole(list);
+    const version = Number(list.resourceVersion) || 0;
+    if (this.#listed) await this.#check?.mustBeWhole(list, this.#newest);
+    if (this.#closed) return;
     this.#listed = true;
     this.#unservedToldMs = undefined;
-    const version = Number(list.resourceVersion) || 0;
     this.#isSetBack = version < this.#newest;
     if (this.#isSetBack) this.#saySetBack(version);
     const isRestored = this.#isSetBack && this.#restored !== "no";
@@ -240,6 +242,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (version >= this.#newest) {
       this.#newest = version;
       this.#isSetBack = false;
+      this.#restored = "no";
     }
     this.#tell(this.#isSetBack ? "setBack" : "current");
   }
@@ -324,11 +327,6 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#options.onState?.(state);
   }
 
-  /** Waits before the next watch, because the server ended this one at once. */
-  async #pauseAfterNothing(): Promise<void> {
-    if (!this.#closed) await this.#sleep(this.#backoffMs());
-  }
-
   #take(event: WatchEvent<T>): void {
     if (event.type === "ERROR") {
       const status = event.object as unknown as StatusBody;
@@ -371,7 +369,9 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     const waitMs = this.#backoffMs();
     log.debug("watch broke, resuming", { kind: kind.kind, error: String(error), waitMs });
     this.#tell("behind");
-    this.#away = !(error instanceof KubeError) || error.status >= 500;
+    // The server answers, although wrongly, if its list is incomplete.
+    this.#away =
+      error instanceof KubeError ? error.status >= 500 : !(error instanceof IncompleteList);
     // A server also answers 429 while its caches are not filled.
     this.#troubled = this.#away || (error instanceof KubeError && error.status === 429);
     await this.#sleep(waitMs);
