@@ -18,8 +18,8 @@ import { UnreadableFrame } from "../errors.ts";
 
 /** Number of bytes that may be held back. With more, the events are passed on at once. */
 const MOST_HELD_BYTES = 8 * 2 ** 20;
-/** Number of events without bytes, as JSON gives them, that may be held back. */
-const MOST_HELD_EVENTS = 8_192;
+/** What an event without a frame, as JSON gives it, counts as: about the memory of a whole pod. */
+const JSON_EVENT_BYTES = 16_384;
 
 type Waiting<T extends KubeObject> = WatchEvent<T> & { readonly frame?: Uint8Array };
 
@@ -147,9 +147,8 @@ class HeldWatch<T extends KubeObject> implements Watch<T> {
     this.#held.delete(key);
     this.#held.set(key, event);
     // Frames that arrived together share their memory, so replaced frames count, too.
-    this.#heldBytes += event.frame?.length ?? 0;
-    const isFull = this.#heldBytes > MOST_HELD_BYTES || this.#held.size > MOST_HELD_EVENTS;
-    if (isFull || event.type === "ERROR") this.#release();
+    this.#heldBytes += event.frame?.length ?? JSON_EVENT_BYTES;
+    if (this.#heldBytes > MOST_HELD_BYTES || event.type === "ERROR") this.#release();
   }
 
   #release(): void {
