@@ -91,7 +91,7 @@ describe("survey", () => {
     const found = atOnce(survey(views, POLICIES));
     expect(stopsFor(broken, "p", found)).toEqual([
       'more than 20% of nodes in nodepool "p" are unhealthy',
-      "3 of 3 nodes with image ami-2 are unhealthy and hardly any other: image ami-2 is the likely cause, and replacements would break as well; mend it, or take it out of the NodePool",
+      "3 of 3 nodes with image ami-2 are unhealthy, at least 4 times the share of other nodes: image ami-2 is the likely cause, and replacements would break as well; mend it, or take it out of the NodePool",
     ]);
     expect(stopsFor(apart, "q", found)).toEqual([]);
     expect(causeOf(apart, found.causes)).toBeUndefined();

@@ -1,7 +1,7 @@
 /**
  * Counts broken nodes, and finds what they have in common. A NodePool with too many broken nodes is not repaired, as in
- * upstream. karpenter-ts only: if broken nodes share an image, an instance type or a zone that other nodes do not have,
- * these nodes are not repaired. Their replacements would break, too, so a person must remove the cause.
+ * upstream. karpenter-ts only: if nodes with one image, instance type or zone are broken far more often than other
+ * nodes, they are not repaired. Their replacements would break, too, so a person must remove the cause.
  */
 import { INSTANCE_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { counted, grouped } from "../../base/counted.ts";
@@ -23,7 +23,10 @@ const TIMES_MORE = 4;
 
 type CauseKind = "image" | "instance type" | "zone";
 
-/** An image, instance type or zone with which most nodes are broken, while few nodes without it are. */
+/**
+ * An image, instance type or zone with which most nodes are broken. Their share of broken nodes is at least
+ * `TIMES_MORE` times the share of all other nodes.
+ */
 export interface CommonCause {
   readonly kind: CauseKind;
   readonly value: string;
@@ -114,7 +117,7 @@ export function causeOf(view: NodeView, causes: readonly CommonCause[]): CommonC
 
 /** The cause as a sentence for events, with what a person must do. */
 export function causeMessage({ kind, value, nodes, broken }: CommonCause): string {
-  const likely = `${grouped(broken)} of ${counted(nodes, "node")} with ${kind} ${value} are unhealthy and hardly any other: ${kind} ${value} is the likely cause`;
+  const likely = `${grouped(broken)} of ${counted(nodes, "node")} with ${kind} ${value} are unhealthy, at least ${TIMES_MORE} times the share of other nodes: ${kind} ${value} is the likely cause`;
   return `${likely}, and replacements would break as well; mend it, or take it out of the NodePool`;
 }
 
@@ -131,8 +134,8 @@ function traitsOf({
 }
 
 /**
- * Whether most nodes with the trait are broken, and few nodes without it. `own`: nodes with the trait. `all`: all
- * nodes.
+ * Whether most nodes with the trait are broken, and their share is at least `TIMES_MORE` times that of nodes without
+ * it. False also if there are too few nodes to tell. `own`: nodes with the trait. `all`: all nodes.
  */
 function isCause(own: Tally, all: Tally): boolean {
   const others = { nodes: all.nodes - own.nodes, broken: all.broken - own.broken };
