@@ -44,7 +44,10 @@ export interface Settings {
    */
   readonly cpuRequestsMilli: number;
   readonly clusterName: string;
-  /** When and how several nodes are replaced together. Undefined: never. */
+  /**
+   * Settings of repack, which replaces several nodes by several cheaper ones. Undefined: repack is off, or the cost
+   * planner is, which repack needs.
+   */
   readonly repack: Repack | undefined;
   /** Whether one consolidation command may launch several nodes. */
   readonly splits: boolean;
@@ -65,7 +68,7 @@ export interface Settings {
   readonly pauseDisruption: boolean;
   /** Whether decisions are only logged and published as events, not carried out. */
   readonly observeOnly: boolean;
-  /** What may replace a group of nodes that are all spot. */
+  /** What may replace a node, or a group of nodes, that are all spot. */
   readonly forSpot: ForSpot;
   /** Which disruption methods may remove a node before its replacement is launched. */
   readonly terminateFirst: TerminateFirst;

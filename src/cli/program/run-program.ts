@@ -1,11 +1,14 @@
-/** Runs a command line. Every error becomes one sentence on standard error and an exit code. */
+/**
+ * Runs a command line. An error becomes one or more lines on standard error and an exit code. An unexpected error also
+ * prints its stack.
+ */
 import { type Command, CommanderError } from "commander";
 import { printedLines } from "../../base/printable.ts";
 import { CliError } from "./cli-error.ts";
 import { HELP_STYLE } from "./help.ts";
 import { toStderr, whenStdoutFails } from "./output.ts";
 
-/** Parses the arguments and runs the command. Errors become one line and an exit code. */
+/** Parses the arguments and runs the command. Errors become lines on standard error and an exit code; none is thrown. */
 export async function runProgram(program: Command): Promise<void> {
   const name = program.name();
   const say = (text: string): void => toStderr(printedLines([`${name}: ${text}`]));

@@ -40,7 +40,8 @@ const REST_MS = 1_000;
 /** The most milliseconds for one target. */
 const MOST_FOR_A_TURN_MS = 10_000;
 /**
- * The most milliseconds for all targets of a command. Pods of an interrupted node do not wait at all
+ * The most milliseconds for all targets of a command. A node that provisioning marked to be filled last keeps the taint
+ * for this time after it is initialized, at most. Pods of an interrupted node do not wait at all
  * (node/termination.ts).
  */
 const MOST_MS = 90_000;
@@ -239,8 +240,8 @@ function isDone(
 }
 
 /**
- * Names of the nodes that must have the taint: targets of later turns, and targets of commands whose pods do not move
- * yet. While no pods move, targets keep a taint that they have, but get no new one. Otherwise each of hundreds of
+ * Names of the nodes that must have the taint: targets of later turns, other nodes with room (`keepOffOthers`), targets
+ * of commands whose pods do not move yet, and nodes to be filled last. While no pods move, targets keep a taint that they have, but get no new one. Otherwise each of hundreds of
  * commands would taint the targets of all later commands again.
  */
 function toPutLast(
@@ -261,7 +262,10 @@ function toPutLast(
   return new Set([...byCommands, ...last]);
 }
 
-/** Nodes that must keep the taint until the pods planned for them by provisioning are bound. */
+/**
+ * Those of the nodes with the taint that provisioning marked to be filled last. They keep the taint until the pods
+ * planned for them are bound, at most `MOST_MS` after they are initialized.
+ */
 function filledLast(world: World, marked: ReadonlySet<string>): readonly string[] {
   return [...marked].filter((name) => {
     const { claim } = world.cluster.node(name) ?? {};
@@ -287,8 +291,8 @@ function nodeNamed(world: World, name: string): NodeView | undefined {
 }
 
 /**
- * Names of nodes that kube-scheduler should use last: targets of later turns. `awaiting`: targets of commands whose
- * pods do not move yet. Only managed nodes are tainted.
+ * Names of nodes that kube-scheduler should use last: targets of later turns, and other nodes with room. `awaiting`: targets of commands whose
+ * pods do not move yet. Of the targets, only managed nodes are tainted.
  */
 function putLastBy(
   commands: readonly SteeringProgress[],

@@ -21,9 +21,9 @@ export interface ActProof {
 }
 
 /**
- * Checks whether the claim may be deleted. Returns the claim as read from the API server, and the brake has then
- * counted the deletion. Or returns why it must not be deleted. Rejects if the API server does not answer, so that the
- * caller tries again.
+ * Checks whether the claim may be deleted. Returns the claim as read from the API server, or why it must not be
+ * deleted. If it may be deleted, the brake has counted the deletion, but only of a braked act and of an instance that
+ * is not proven gone. Rejects if the API server does not answer, so that the caller tries again.
  */
 export async function permit(
   world: World,

@@ -30,7 +30,10 @@ import { readPodAhead } from "./read-ahead.ts";
 /** A pod without a place requests a new pass after this time. */
 const RETRY_MS = 10_000;
 
-/** The controller `provisioner.trigger.pod`, which requests a pass for each pending pod. */
+/**
+ * The controller `provisioner.trigger.pod`. It requests a pass for each pending pod for which kube-scheduler found no
+ * node, unless the pod belongs to a DaemonSet or waits for preemption (`isProvisionable`).
+ */
 export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Controller {
   return {
     name: "provisioner.trigger.pod",

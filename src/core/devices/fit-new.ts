@@ -1,7 +1,8 @@
 /**
  * Finds devices (Dynamic Resource Allocation) for a pod on a planned node. The search is made for each kind of instance
- * type that the node may become; types of one kind have equal devices. Kinds whose devices narrow the node in the same
- * way form one fit. Among several fits, the cheapest one comes first.
+ * type that the node may become; types of one kind have equal devices. Kinds form one fit if their devices narrow the
+ * node to the same requirements and belong to the same drivers. Of several fits from one search, the cheapest comes
+ * first.
  */
 import { within } from "../../base/within.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
@@ -85,7 +86,10 @@ export class NewNodeDevices {
     this.#nodes = new NewNodes(space);
   }
 
-  /** All ways in which the node can give the pod its devices, the best first. Empty: there is none. */
+  /**
+   * The ways that were found in which the node can give the pod its devices. For each set of requirements, the cheapest
+   * comes first. Empty: none was found.
+   */
   fits(needs: DeviceNeeds, asked: AskedNode): readonly DeviceFit[] {
     if (needs.problem !== undefined) return NONE;
     const wanted = this.state.wantedOn(asked.holder, needs);

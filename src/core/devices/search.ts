@@ -48,7 +48,10 @@ export interface DeviceQuestion<S> {
   readonly taken: Taken;
   readonly nodes: Narrowable<S>;
   readonly matcher: Matcher;
-  /** Reduced by one for each device that is tried. At zero the search stops. */
+  /**
+   * Reduced by one for each device that is tried, and for each sixteen that are compared with a request. If none is
+   * left when a device is tried, the search stops.
+   */
   readonly budget: { steps: number };
 }
 
@@ -120,7 +123,10 @@ class Search<S> {
     return at === undefined ? this.#failure : { at, uses: this.#uses };
   }
 
-  /** Searches from this request to the last one. Undefined: there is no solution. */
+  /**
+   * Searches from this request to the last one. Undefined: none was found. `#failure` says whether the search stopped
+   * early.
+   */
   #next({ claim, request }: Position, at: S): S | undefined {
     const spec = this.#question.claims[claim];
     if (spec === undefined) return at;
@@ -216,7 +222,10 @@ class Search<S> {
     this.#stopped = true;
   }
 
-  /** All devices that match the request. Empty: the request cannot be satisfied. */
+  /**
+   * All devices that match the request. Empty: there are none, or the request does not tolerate the taint of one, or a
+   * selector cannot be evaluated. In the last case the search stops.
+   */
   #allOf(alternative: Alternative, at: S): readonly PooledDevice[] {
     const { list, matcher, nodes, budget } = this.#question;
     const found: PooledDevice[] = [];

@@ -23,8 +23,11 @@ export interface RunConditions {
 }
 
 /**
- * Whether a method runs at all in this round. While a command waits for validation, methods with `needsValidation` do
- * not run. In an early round, only methods without simulations run.
+ * Whether a method runs at all in this round. It does not in these cases:
+ * - It is node repair, and its feature gate is off.
+ * - It is another method, and only node repair runs (`onlyRepairs`).
+ * - It has `needsValidation`, and a command waits for validation.
+ * - It simulates, and the round is early.
  */
 export function mayRun(
   { reason, needsValidation, simulates }: Pick<Method, "reason" | "needsValidation" | "simulates">,

@@ -1,8 +1,8 @@
 /**
  * When a claim expires, and how. Forceful: the claim is deleted at that time. Voluntary: the claim is only marked, and
- * the disruption loop replaces it within budgets. Forceful are v1 claims, which have a lifetime of their own, unless a
- * setting makes their expiry respect budgets. Voluntary are all other claims; those of v1alpha5 and v1beta1 have the
- * lifetime of their pool.
+ * the disruption loop replaces it within budgets. Claims of v1alpha5 and v1beta1 have the lifetime of their pool and
+ * expire voluntarily. v1 claims have a lifetime of their own and expire forcefully, unless a setting makes their expiry
+ * respect budgets. Claims without a pool, and those of static v1 pools, always expire forcefully.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { maxRunOf } from "../../apis/core/max-run.ts";
@@ -29,13 +29,15 @@ export interface ExpiryRules {
    * from its UID, so claims of the same age do not expire together.
    */
   readonly spreadPercent: number;
-  /** Whether v1 claims expire voluntarily, too. */
+  /** Whether v1 claims of pools expire voluntarily, too, except those of static pools. */
   readonly respectsBudgets: boolean;
 }
 
 /**
- * Whether a claim's replacement is launched before the claim is deleted. False for a standalone claim, which no pool
- * replaces, and for a static pool, which replaces its nodes afterwards.
+ * Whether the replacement of an expired claim is launched before the claim is deleted. False in these cases:
+ * - It is a standalone claim, which no pool replaces.
+ * - It is a v1 claim, and their expiry does not respect budgets.
+ * - Its pool is a static v1 pool, which replaces its nodes afterwards.
  */
 export function isReplacedFirst(
   pool: Pool | undefined,
@@ -50,8 +52,8 @@ export function isReplacedFirst(
 /** Whether the expiry of the pool's nodes respects budgets. */
 export function isExpiryBudgeted(pool: Pool, rules: Pick<ExpiryRules, "respectsBudgets">): boolean {
   const { expireMode, expireAfter } = pool.disruption;
-  // With a setting of the pool, this is asked about all its claims. A v1 claim has its own lifetime, so the pool's
-  // current lifetime says nothing about it.
+  // Claims of v1alpha5 and v1beta1 have the lifetime of their pool: `Never` holds for all of them. A v1 claim has a
+  // lifetime of its own, so the pool's current lifetime says nothing about it.
   const never = expireMode === "voluntary" && expireAfter === "Never";
   return !never && isReplacedFirst(pool, rules);
 }

@@ -18,7 +18,10 @@ export interface UnhealthyCondition {
   readonly dueMs: number;
 }
 
-/** The condition of the node whose repair is due first. Undefined: no policy matches a condition of the node. */
+/**
+ * The condition of the node whose repair is due first, by the policies that replace nodes. Undefined: none of them
+ * matches a condition of the node that has a readable time.
+ */
 export function unhealthyCondition(
   node: Node,
   policies: readonly RepairPolicy[],

@@ -2,12 +2,15 @@
  * Resources as rows of numbers: each resource name has a fixed position. In a large cluster, nodes are compared with
  * requests many million times in one round of disruption, and rows of numbers are the fastest form.
  *
- * Positions are never freed. So only resources that some node has get a position; there are few of them. Pods may
- * request any number of other names.
+ * Positions are never freed. So a resource gets a position only once some node has some of it left; there are few such
+ * resources. Pods may request any number of other names.
  */
 import type { Resources } from "../../apis/resources.ts";
 
-/** Amounts by position. 0: the node does not have the resource. A row never changes. */
+/**
+ * Amounts by position, such as what is left on a node. 0 or missing: none is left, or the node does not have the
+ * resource. Negative: its pods request more than it has. A row never changes.
+ */
 export type Amounts = readonly number[];
 
 /** The amounts that a pod requests, with their positions. */
@@ -37,7 +40,7 @@ export function amountsOf(resources: Resources): Amounts {
     const amount = resources[name] as number;
     let position = positions.get(name);
     if (position === undefined) {
-      // Negative amount: the node does not have the resource, but a pod on it requests the resource.
+      // No node has had any of this resource left so far, and this one has none either.
       if (amount <= 0) continue;
       position = positions.size;
       positions.set(name, position);
@@ -47,13 +50,13 @@ export function amountsOf(resources: Resources): Amounts {
   return row;
 }
 
-/** The amount of a resource; 0 if no node has had it so far. */
+/** The amount of a resource. 0: see {@link Amounts}, or no node has had any of it left so far. */
 export function amountOf(amounts: Amounts, name: string): number {
   const position = positionOf(name);
   return position === undefined ? 0 : (amounts[position] ?? 0);
 }
 
-/** The position of a resource. Undefined: no node has had it so far. */
+/** The position of a resource. Undefined: no node has had any of it left so far. */
 export function positionOf(name: string): number | undefined {
   return positions.get(name);
 }

@@ -1,7 +1,7 @@
 /**
  * The pod of a DaemonSet as it would run on a new node. Planning counts its requests as daemon overhead. Its spec comes
- * from the newest live pod, to which the API server has added defaults, or else from the template. Its node affinity
- * always comes from the template, because the affinity of a live pod names the pod's own node.
+ * from the newest live pod, to which the API server has added defaults, or else from the template. Its
+ * affinity, that to pods included, always comes from the template: the node affinity of a live pod names its own node.
  * upstream: pkg/controllers/state/cluster.go (GetDaemonSetPod)
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
@@ -19,7 +19,7 @@ export interface DaemonFacts {
  */
 export class LivePods {
   readonly #byKey = new Map<string, Pod>();
-  /** The newest pod. Undefined: it must be found again. */
+  /** The newest pod. Undefined: it must be found again, or there is none. */
   #newest: Pod | undefined;
 
   set(key: string, pod: Pod): void {

@@ -49,8 +49,8 @@ export class PodAdmission {
   }
 
   /**
-   * Stores the autoscaler. Its recommender writes every minute, but only a changed recommendation increases the
-   * revision.
+   * Stores the autoscaler. Its recommender writes every minute. The revision increases only if the recommended amounts,
+   * the spec or the creation time changed.
    */
   updateAutoscaler(autoscaler: VerticalPodAutoscaler): void {
     const key = keyOf(autoscaler);
@@ -107,8 +107,8 @@ export class PodAdmission {
   }
 
   /**
-   * The spec as the API server would store it. A spec that contradicts its RuntimeClass or names an unknown one is
-   * returned unchanged, because the API server would refuse it.
+   * The spec as the API server would store it. If the spec contradicts its RuntimeClass or names an unknown one, the API
+   * server would refuse it. Then nothing of the RuntimeClass is added.
    */
   completed(namespace: string | undefined, spec: PodSpec): PodSpec {
     const ranges = this.#limitRanges.get(namespace ?? "") ?? [];

@@ -25,8 +25,8 @@ function offerOf({ metadata, spec, status }: Node): unknown {
 }
 
 /**
- * Whether the claim has just got the condition Consolidatable. From then on its node may take moved pods, so other
- * nodes may be disrupted.
+ * Whether the claim has just got the condition Consolidatable: no pod came or ended for a while. From then on its node
+ * may be consolidated. It may also take pods of other nodes, so these may be consolidated, too.
  */
 export function becomesConsolidatable(before: NodeClaim, after: NodeClaim): boolean {
   return isTrue(after, "Consolidatable") && !isTrue(before, "Consolidatable");

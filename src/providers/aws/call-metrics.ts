@@ -11,7 +11,7 @@ import { overFields } from "./named-calls.ts";
 
 /** One attempt of a call, or a whole call. */
 export interface AwsCall {
-  /** The service's name in AWS: `EC2`, `SSM`, `Pricing`. */
+  /** The service's name in AWS, such as `EC2`, `SSM` or `Pricing`. */
   readonly service: string;
   /** The name of the call, such as `DescribeSubnets`. */
   readonly action: string;

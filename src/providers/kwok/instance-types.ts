@@ -69,7 +69,7 @@ function typeOf(
 ): InstanceType {
   const name = `${family}-${cpu}x-${arch}-${os}`;
   const memoryBytes = cpu * gibPerCpu * 2 ** 30;
-  // $0.025 a core and $0.001 a (decimal) gigabyte, in micro-dollars.
+  // $0.025 an hour for a core and $0.001 an hour for a (decimal) gigabyte, in micro-dollars.
   const onDemandMicroUsd = Math.round(25_000 * cpu + (1_000 * memoryBytes) / 1e9);
   return {
     name,

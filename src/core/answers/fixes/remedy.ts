@@ -51,7 +51,10 @@ import { Templates, TrialPlans } from "./trial-plans.ts";
 /** The new node on which the pod would need the fewest changes to fit. */
 export interface NearMiss {
   readonly poolId: string;
-  /** The closest instance type. Absent: no type of the pool fits, for a reason that concerns the whole pool. */
+  /**
+   * The closest instance type. Absent: the pod misses the pool for another reason than the types, such as a label, a
+   * taint or a limit.
+   */
   readonly instanceType?: string;
   readonly missing: readonly string[];
 }
@@ -99,7 +102,10 @@ const NO_WAY: Obstacle = { texts: [], ways: [] };
 /** The most required terms of a pod, and the most places of its volumes, that are tried. */
 const TRIED_TERMS = 4;
 
-/** Remedies by key of the pod. Pods that were refused before planning have no remedy. */
+/**
+ * Remedies by the key `namespace/name` of the pod. Two sorts of pods have none: those refused before planning, for
+ * example because of an invalid selector, and those that only wait for a reservation and get a place in a later pass.
+ */
 export function remedies(
   input: SchedulingInput,
   result: SchedulingResult,

@@ -74,7 +74,8 @@ function movesOfOne(
   const { space } = base.context;
   const { requirements, cheapest } = claim;
   const here = setAsPlanned(space, ofPool, requirements);
-  // A volume exists in one zone only, so a node whose pods have volumes is not moved.
+  // Most volumes exist in one zone only. So a node whose pods have volume claims is not moved at all, not even to
+  // another capacity type.
   if (here === undefined || own.some(({ hasVolumes }) => hasVolumes)) return [];
   const wanted = [...new Set(own)].map((podClass) =>
     wantedBy(base, podClass, { taints, set: here }),

@@ -26,7 +26,7 @@ export const openZones: Improvement = {
 
 /**
  * The same plan, with all zones allowed on nodes whose pods have no topology rules except over hosts. Undefined: it
- * would cost more, use more or fewer nodes, or meet fewer preferences.
+ * would cost more, use more or fewer nodes, meet fewer preferences, or not give every pod its place.
  */
 function* inAllZones(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult | undefined> {
   const zoneless = new Set(batch.queued.filter(acceptsAnyZone).map(({ pod }) => pod));

@@ -12,8 +12,9 @@ import {
 } from "../topology/topology-group.ts";
 
 /**
- * Some pod of the result must be bound before a pod with these rules over hosts. `pods`: the pods of a planned node.
- * Empty: the pod requires none of them, or none satisfies all its affinities.
+ * The pods of a planned node of which one must be bound before a pod with these rules over hosts. `pods`: all pods of
+ * that node. Empty: the new pod has no affinity over hosts, or may be the first pod of all its affinities, or no pod of
+ * the node satisfies them all.
  */
 export function requiredPodsOn(
   pods: readonly Pod[],

@@ -186,8 +186,12 @@ export class PreparedCluster implements SharedState {
   }
 
   /**
-   * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted again. False: too
-   * much has changed. Then this object must not be used any more, and the caller must prepare a new one.
+   * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted again. False: it
+   * cannot be updated. Then this object must not be used any more, and the caller must prepare a new one. The cases:
+   * - Something else than nodes, pods, volumes, devices and usage of pools has changed (`isOfOneKind`).
+   * - More groups of equal pods are kept than `#mostDrafts`.
+   * - A changed node shares its host name with another node.
+   * - A pod has a topology rule that no pod had before.
    */
   *follow(input: SchedulingInput): Steps<boolean> {
     if (this.base.classes.size > this.#mostDrafts || !isOfOneKind(this.#input, input)) return false;

@@ -99,9 +99,9 @@ export class WhatIf {
   }
 
   /**
-   * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted again. False: too
-   * much has changed. Then this object must not be used any more, and the caller must make a new one. Do not ask a
-   * question before this is done.
+   * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted again. False: it
+   * cannot be updated (PreparedCluster.follow says when). Then this object must not be used any more, and the caller
+   * must make a new one. Do not ask a question before this is done.
    */
   follow(input: SchedulingInput): Steps<boolean> {
     return this.#cluster.follow(input);

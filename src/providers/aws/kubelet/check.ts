@@ -95,7 +95,8 @@ const LOOKS: Readonly<Record<Leaf, Look>> = {
     name: "a duration such as 5s",
     holds: (value) => isDuration(value) || Number.isInteger(value),
   },
-  // With a wrong address the kubelet starts, but no pod on the node can resolve a name.
+  // Only clusterDNS has it. With a wrong address the kubelet starts, but pods that use the cluster's DNS cannot resolve
+  // names.
   "IP address": { name: "an IP address", holds: isAddress },
   integer: { name: "a whole number", holds: Number.isInteger },
   number: { name: "a number", holds: (value) => typeof value === "number" },
