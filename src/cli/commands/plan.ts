@@ -85,7 +85,7 @@ function planningOptions(command: Command): Command {
     .addOption(
       new Option(
         "--planner <policy>",
-        "cost: the cheapest plan of several plan sources; greedy: upstream's rules alone",
+        "cost: the cheapest plan of several plan sources; greedy: one greedy plan, nearly as upstream's",
       )
         .choices(["cost", "greedy"])
         .default("cost"),
@@ -106,7 +106,7 @@ function planningOptions(command: Command): Command {
     .addOption(
       new Option(
         "--planner-min-saving <percent>",
-        "percent that a plan must save to replace the plan of upstream's rules",
+        "percent that most plans must save to replace the best one so far",
       )
         .argParser(percent)
         .default(Number(OPTIONS.plannerMinSaving.default)),

@@ -14,15 +14,15 @@ import { strandsMore } from "./stranding.ts";
 
 /** The conditions that a plan must meet to replace another one, by name. They are checked in this order. */
 export const CONDITIONS = {
-  costsLess: "The new nodes cost less per hour.",
+  costsLess: "Its new nodes cost less per hour.",
   savesEnough:
-    "It saves at least the share in the next table. Each additional node adds `--planner-node-cost` to its price.",
-  relaxesNoMoreMinValues:
-    "The plan has no more nodes that ignore minValues than the best plan so far.",
-  placesNoPodLess: "Every pod that had a place keeps one.",
-  keepsPoolWeights: "NodePools of a higher weight get no fewer pods.",
+    "It saves at least the share in the next table. Each additional node adds `--planner-node-cost` to its price, each node less subtracts it.",
+  relaxesNoMoreMinValues: "It has no more nodes that ignore minValues than the other plan.",
+  placesNoPodLess: "Every pod that has a place in the other plan has one in this plan.",
+  keepsPoolWeights:
+    "For each weight: NodePools of this weight or a higher one, and existing nodes, get together no fewer pods than in the other plan.",
   strandsNoMorePods:
-    "kube-scheduler may bind a pod to the room planned for another pod. The new plan may not risk this for more pods. Exception: it saves more than the nodes that these pods would then need.",
+    "kube-scheduler may bind a pod to the room planned for another pod, which then needs one more node. The plan may not risk this on more nodes. Exception: it saves more than the nodes that may then be needed would cost.",
 } as const;
 
 export type ConditionName = keyof typeof CONDITIONS;

@@ -8,7 +8,7 @@
 /** The plan sources in the order in which they run, each with a description. */
 export const SOURCES = {
   greedy:
-    "The largest pod first, each on the first node that takes it. It differs from upstream for pods with a zone spread or an affinity.",
+    "The largest pod first, each on the first node that takes it. It differs from upstream for pods with a zone spread (of equally empty zones, it takes the cheapest) and with an affinity (it takes a zone or host in which all pods of the group can be).",
   packing:
     "Solves the batch as a packing problem: which sets of pods go on which instance types, for the lowest price. Then the rules place each pod as the packing says.",
   upstreamGreedy: "Exactly upstream's rules.",
@@ -25,7 +25,8 @@ export const IMPROVEMENTS = {
   openZones:
     "After cheapestNodeWithoutZone: nodes whose pods accept any zone may be launched in every zone again.",
   dropNode: "One node is dropped. Its pods go to the other nodes, or to new nodes that cost less.",
-  moveNode: "One node keeps its pods and moves to another zone or capacity type.",
+  moveNode:
+    "One node keeps its pods and moves to another zone or capacity type. Nodes whose pods have volume claims stay.",
 } as const;
 
 export type ImprovementName = keyof typeof IMPROVEMENTS;

@@ -492,7 +492,7 @@ export const OPTIONS = {
     "PLANNER_MIN_SAVING",
     "number",
     "2",
-    "Percent of the price that a plan must save to replace the plan of upstream's rules.",
+    "Percent of the price that most plans must save to replace the best one so far; docs/guide/planner.md says which.",
     { min: 0, max: 100 },
   ),
   plannerMinPods: ours(

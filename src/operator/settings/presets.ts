@@ -26,7 +26,7 @@ export const PRESET_ROWS: readonly PresetRow[] = [
   },
   {
     setting: "plannerMinSaving",
-    does: "Percent that a packed plan must save to replace the plan of upstream's rules.",
+    does: "Percent that a packed plan must save to replace the greedy plan.",
     saves: "Lower values take smaller savings.",
     risk: "More instance types for little money.",
     upstreamCompatible: "2",
