@@ -69,7 +69,10 @@ export interface Steering {
   begin(id: string, scope: TaintScope): Promise<void>;
   /** Removes a command that was rolled back. */
   forget(id: string): void;
-  /** Whether the pod may be evicted now: its target's turn has come, or the pod is not steered. */
+  /**
+   * Whether the pod may be evicted now: its target's turn has come, the pod is not steered, or its command has been
+   * steered for too long.
+   */
   mayLeave(pod: Pod): boolean;
   /** Whether a running command has a planned place for the pod. */
   hasPlace(pod: Pod): boolean;
@@ -148,8 +151,9 @@ export function createSteering(world: World): Steering {
 }
 
 /**
- * Starts the first turn of a command. Returns false if it has no plan or a target has no Node: then its pods are not
- * steered.
+ * Starts the first turn of a command. Returns false in these cases:
+ * - The command is not known (it has no plan, or was rolled back), or its first turn has started before.
+ * - A target has no Node, or there are too few targets. Then its pods are not steered.
  */
 async function startTurns(
   { world, commands }: Parts,

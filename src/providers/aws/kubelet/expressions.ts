@@ -50,7 +50,7 @@ export function compileProblems(kubelet: KubeletConfiguration | undefined): read
 }
 
 /**
- * The settings for one type. `densityOf`: the default number of pods of the type. `problem`: the first field whose
+ * The settings for one type. `density`: the default number of pods of the type. `problem`: the first field whose
  * expression has no value for this type. That field is left out, and so are all expressions while the gate is off.
  */
 export function resolveKubelet(
