@@ -137,7 +137,7 @@ describe("repair", () => {
     expect(said(stopped)[0]).toEqual([
       "a",
       "repairBlocked",
-      expect.stringMatching(/^3 of 3 nodes with instance type m-8x are unhealthy .* likely cause/),
+      expect.stringMatching(/^3 of 3 nodes with instance type m-8x are unhealthy, .* likely cause/),
     ]);
     expect(namesOf(proposed(three.slice(0, 2), { nodes }))).toEqual(["a"]);
   });
