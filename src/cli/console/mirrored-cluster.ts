@@ -54,7 +54,7 @@ export interface MirroredCluster {
   /** The object with this key (`namespace/name`). Undefined: it does not exist, or the kind is not watched. */
   object<T extends KubeObject>(kind: Kind<T>, key: string): T | undefined;
   /**
-   * All claims in hub shape. They are the same objects as in {@link state}, and the array is the same until one changes.
+   * All claims in hub shape. The array is the same object until a claim changes.
    */
   claims(): readonly NodeClaim[];
   /**

@@ -232,7 +232,10 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     this.#tell(event, object, before);
   }
 
-  /** Removes the known object if its version is higher than this one's, which a restored store has. */
+  /**
+   * Removes the known object if its version is higher than this one's, which a restored store has. Handlers then see a
+   * new object: the cluster state forgets marks and planned places of such Nodes and claims.
+   */
   #takeBack(restored: T): void {
     const key = keyOf(restored);
     const known = this.#objects.get(key);
