@@ -161,6 +161,7 @@ describe("a comparison of an informer's copy", () => {
       },
       lacks: ({ metadata }) => metadata.name === "b",
       notIn: () => filterInSteps([], 1, () => true),
+      removedBy: () => filterInSteps([], 1, () => true),
       heal: (difference) => void healed.push(difference),
     };
     const list = async (_: unknown, { readPage }: { readPage?: ReadPage<Node> }) => {

@@ -6,7 +6,7 @@
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { eachInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
+import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import type { KubeClient, KubeList, ListOptions, ListPage, ReadPage } from "../client/client.ts";
 
 /** The objects of a mirror, at the version of its watch. */
@@ -15,8 +15,10 @@ export interface Copy<T extends KubeObject> {
   keep(object: T): T;
   /** Whether the mirror lacks this object or has an older version of it. */
   lacks(object: T): boolean;
-  /** Objects up to the version `upTo` whose keys are not in `listed`. */
-  notIn(listed: ReadonlySet<string>, upTo: number): Steps<readonly T[]>;
+  /** Objects up to the version `upTo` that are not among these, by key. */
+  notIn(items: readonly T[], upTo: number): Steps<readonly T[]>;
+  /** Objects that this list would remove if it were taken in, by key. */
+  removedBy(list: KubeList<T>): Steps<readonly T[]>;
   /** Adds missed objects, and removes those that are gone. */
   heal(difference: Difference<T>): void;
 }
@@ -52,8 +54,6 @@ const MOST_ASKED = 100;
 const SAMPLE = 3;
 /** How often an object is read by name until the server answers, with pauses of 1, 2, 4, … seconds. */
 const MOST_TRIES = 4;
-/** Number of keys in one step. */
-const KEYS_PER_STEP = 4_096;
 
 /** The server's list lacks an object that the server has by name. */
 export class IncompleteList extends Error {
@@ -77,14 +77,11 @@ export class CopyCheck<T extends KubeObject> {
   /**
    * Rejects with IncompleteList if the list lacks a known object that the API server has by name. A faulty server may
    * answer with an empty list: the nodes would count as empty, and end under their pods. Only a few objects are read,
-   * because such a list lacks many. `newest`: the highest version seen before.
+   * because such a list lacks many.
    */
-  async mustBeWhole(list: KubeList<T>, newest: number): Promise<void> {
+  async mustBeWhole(list: KubeList<T>): Promise<void> {
     const { clock, copy, kind, log } = this.#options;
-    const version = versionOf(list);
-    // A list without a version, or an older one, replaces all known objects, whatever their versions.
-    const upTo = version === 0 || version < newest ? Number.POSITIVE_INFINITY : version;
-    const lacking = await inTurns(clock, lackingIn(list, copy, upTo), TURN_MS);
+    const lacking = await inTurns(clock, copy.removedBy(list), TURN_MS);
     const step = Math.max(1, Math.floor(lacking.length / SAMPLE));
     for (const one of lacking.filter((_, at) => at % step === 0).slice(0, SAMPLE)) {
       if (await this.#isGoneAtLast(one)) continue;
@@ -157,7 +154,7 @@ export class CopyCheck<T extends KubeObject> {
     const isEmpty = list.items.length === 0;
     // The list comes from a server that lags behind, so it proves nothing.
     if (versionOf(list) < upTo) return { missed: [], gone: [], isEmpty };
-    const surplus = await inTurns(clock, lackingIn(list, copy, upTo), TURN_MS);
+    const surplus = await inTurns(clock, copy.notIn(list.items, upTo), TURN_MS);
     const gone: T[] = [];
     for (const one of surplus.slice(0, MOST_ASKED)) if (await this.#isGone(one)) gone.push(one);
     return { missed, gone, isEmpty };
@@ -175,19 +172,6 @@ export class CopyCheck<T extends KubeObject> {
     });
     return items.every(({ metadata }) => metadata.uid !== uid);
   }
-}
-
-/** Objects of the copy, up to the version `upTo`, that the list lacks. */
-function* lackingIn<T extends KubeObject>(
-  { items }: KubeList<T>,
-  copy: Copy<T>,
-  upTo: number,
-): Steps<readonly T[]> {
-  const listed = new Set<string>();
-  yield* eachInSteps(items, KEYS_PER_STEP, (item) => {
-    listed.add(keyOf(item));
-  });
-  return yield* copy.notIn(listed, upTo);
 }
 
 function restMs(isEmpty: boolean): number {

@@ -126,7 +126,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
    * before a restore, and waits after it, would count as bound for days.
    */
   *replaceInSteps({ items, resourceVersion, kept }: KubeList<T>, isRestored = false): Steps<void> {
-    yield* this.#removeOthers(items, this.#coveredBy(resourceVersion));
+    yield* this.#removeOthers({ items, resourceVersion });
     if (isRestored) this.#newestSeen = Number(resourceVersion) || 0;
     yield* eachInSteps(items, OBJECTS_PER_STEP, (item) => {
       if (isRestored) this.#takeBack(item);
@@ -145,20 +145,12 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     return version === 0 || version < this.#newestSeen ? Number.POSITIVE_INFINITY : version;
   }
 
-  *#removeOthers(items: readonly T[], upTo: number): Steps<void> {
-    // Only objects known now are compared with the list. Objects that own writes add between two steps are newer than
-    // the list.
-    const known = [...this.#objects.keys()];
-    if (known.length === 0) return;
-    const listed = new Set<string>();
-    yield* eachInSteps(items, KEYS_PER_STEP, (item) => {
-      listed.add(keyOf(item));
-    });
-    const gone = yield* filterInSteps(known, KEYS_PER_STEP, (key) => !listed.has(key));
-    yield* eachInSteps(gone.sort(), OBJECTS_PER_STEP, (key) => {
-      const object = this.#objects.get(key);
-      // An object of an own write after the list is kept. If it is deleted, the watch will deliver that.
-      if (object !== undefined && versionOf(object) <= upTo) this.#remove(key);
+  *#removeOthers(list: KubeList<T>): Steps<void> {
+    const gone = yield* this.removedBy(list);
+    yield* eachInSteps(gone, OBJECTS_PER_STEP, (object) => {
+      const key = keyOf(object);
+      // An own write between two steps is newer than the list. If its object is deleted, the watch will deliver that.
+      if (this.#objects.get(key) === object) this.#remove(key);
     });
     yield;
   }
@@ -184,14 +176,25 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     return known === undefined || versionOf(known) < versionOf(object);
   }
 
-  *notIn(listed: ReadonlySet<string>, upTo: number): Steps<readonly T[]> {
+  *notIn(items: readonly T[], upTo: number): Steps<readonly T[]> {
+    // Objects that own writes add between two steps are not compared: they are newer than the items.
+    const known = [...this.#objects];
+    if (known.length === 0) return [];
+    const listed = new Set<string>();
+    yield* eachInSteps(items, KEYS_PER_STEP, (item) => {
+      listed.add(keyOf(item));
+    });
     const others = yield* filterInSteps(
-      [...this.#objects],
+      known,
       KEYS_PER_STEP,
       ([key, object]) => !listed.has(key) && versionOf(object) <= upTo,
     );
     const sorted = yield* sortInSteps(others, ([a], [b]) => (a < b ? -1 : 1));
     return sorted.map(([, object]) => object);
+  }
+
+  *removedBy({ items, resourceVersion }: KubeList<T>): Steps<readonly T[]> {
+    return yield* this.notIn(items, this.#coveredBy(resourceVersion));
   }
 
   heal({ missed, gone }: Parameters<Copy<T>["heal"]>[0]): void {

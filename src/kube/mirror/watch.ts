@@ -221,7 +221,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#troubled = false;
     this.#absent = 0;
     const version = Number(list.resourceVersion) || 0;
-    if (this.#listed) await this.#check?.mustBeWhole(list, this.#newest);
+    if (this.#listed) await this.#check?.mustBeWhole(list);
     if (this.#closed) return;
     this.#listed = true;
     this.#unservedToldMs = undefined;
