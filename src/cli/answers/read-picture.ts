@@ -14,6 +14,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { haveSameItems } from "../../base/same-items.ts";
 import { atOnce, type StepRunner } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
+import { within } from "../../base/within.ts";
 import type { Settings } from "../../controllers/world.ts";
 import { poolObject } from "../../core/answers/hold.ts";
 import { withKeptRoom } from "../../core/answers/kept-room.ts";
@@ -306,13 +307,9 @@ const recordedLists = new WeakMap<readonly NodeClaim[], readonly NodeClaim[]>();
 
 /** The claims that a running command removes, and those that know of earlier moves. */
 function recordedIn(claims: readonly NodeClaim[]): readonly NodeClaim[] {
-  const known = recordedLists.get(claims);
-  if (known !== undefined) return known;
-  const recorded = claims.filter(
-    (claim) => recordOf(claim) !== undefined || movesOn(claim).length > 0,
+  return within(recordedLists, claims, () =>
+    claims.filter((claim) => recordOf(claim) !== undefined || movesOn(claim).length > 0),
   );
-  recordedLists.set(claims, recorded);
-  return recorded;
 }
 
 function queuedIn(

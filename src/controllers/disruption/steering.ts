@@ -245,8 +245,9 @@ function isDone(
 
 /**
  * Names of the nodes that must have the taint: targets of later turns, other nodes with room (`keepOffOthers`), targets
- * of commands whose pods do not move yet, and nodes to be filled last. While no pods move, targets keep a taint that they have, but get no new one. Otherwise each of hundreds of
- * commands would taint the targets of all later commands again.
+ * of commands whose pods do not move yet, and nodes to be filled last. While no pods move, targets keep a taint that
+ * they have, but get no new one. Otherwise each of hundreds of commands would taint the targets of all later commands
+ * again.
  */
 function toPutLast(
   world: World,
@@ -295,8 +296,8 @@ function nodeNamed(world: World, name: string): NodeView | undefined {
 }
 
 /**
- * Names of nodes that kube-scheduler should use last: targets of later turns, and other nodes with room. `awaiting`: targets of commands whose
- * pods do not move yet. Of the targets, only managed nodes are tainted.
+ * Names of nodes that kube-scheduler should use last: targets of later turns, and other nodes with room. `awaiting`:
+ * targets of commands whose pods do not move yet. Of the targets, only managed nodes are tainted.
  */
 function putLastBy(
   commands: readonly SteeringProgress[],

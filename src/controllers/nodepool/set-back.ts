@@ -42,8 +42,8 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const stored = readPool(world, request);
   if (stored === undefined || !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
   const setBack = world.mirrors.setBack();
-  const sinceMs = Math.min(...setBack.map((one) => one.sinceMs));
   if (setBack.length > 0) {
+    const sinceMs = Math.min(...setBack.map((one) => one.sinceMs));
     const leftMs = sinceMs + SHOWN_AFTER_MS - world.clock.elapsedMs();
     if (leftMs > 0) return requeueAfter(leftMs);
   }
