@@ -1,8 +1,19 @@
 /**
- * `npm run test:upstream [-- --suite NAME --target cluster|sandbox --focus REGEX …]`: upstream's end-to-end
- * suites, unchanged, against our operator (test/upstream/README.md). Exits with 1 if a spec fails that
- * test/upstream/known-failures.ts does not list. Without Go or its modules it says so in one line and exits with
- * 0.
+ * `npm run test:upstream [-- --suite NAME …]`: upstream's end-to-end suites, unchanged, against our operator
+ * (test/upstream/README.md). Exits with 1 if a spec fails that test/upstream/known-failures.ts does not list. Without
+ * Go or its modules it says so in one line and exits with 0.
+ *
+ *   --suite NAME        regression (default), disruption, dra or performance
+ *   --target NAME       cluster (a real control plane with kwok; default) or sandbox
+ *   --focus REGEX       only specs whose name matches
+ *   --skip REGEX        without specs whose name matches
+ *   --operator NAME     ours (default) or upstream
+ *   --report FILE       keeps ginkgo's report there
+ *   --judge FILE        runs nothing, and judges a report that an earlier run kept
+ *   --beside FILE       shows the results of a report beside these
+ *   --record            writes the results into test/upstream/results.json
+ *   --commit SHA        the commit that is recorded; default the one checked out
+ *   --only-build        builds what a run needs
  */
 import { execFileSync, spawn } from "node:child_process";
 import {
@@ -14,7 +25,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { openBed, type Target, type Who } from "../test/upstream/bed.ts";
 import {
   SUITES,
@@ -26,26 +36,10 @@ import {
 import { KNOWN_FAILURES } from "../test/upstream/known-failures.ts";
 import { type Outcome, outcomesOf, verdictOf } from "../test/upstream/report.ts";
 import { RESULTS_FILE, recordedResults, withOutcomes } from "../test/upstream/results.ts";
+import { scriptFlags } from "./script-flags.ts";
 
-const USAGE = `npm run test:upstream -- [options]
-
-  --suite NAME        ${SUITES.join(", ")}; default regression
-  --target NAME       cluster (a real control plane with kwok) or sandbox; default cluster
-  --focus REGEX       only specs whose name matches
-  --skip REGEX        without specs whose name matches
-  --operator NAME     ours or upstream; default ours
-  --report FILE       keeps ginkgo's report there
-  --judge FILE        runs nothing, and judges a report that an earlier run kept
-  --beside FILE       shows the results of a report beside these
-  --record            writes the results into test/upstream/results.json
-  --commit SHA        the commit that is recorded; default the one checked out
-  --only-build        builds what a run needs
-  --help              this text
-`;
-
-const { values } = parseArgs({
+const { values } = scriptFlags(import.meta.url, {
   options: {
-    help: { type: "boolean", default: false },
     judge: { type: "string" },
     record: { type: "boolean", default: false },
     commit: { type: "string" },
@@ -70,10 +64,6 @@ const code = await main();
 process.stdout.write("", () => process.exit(code));
 
 async function main(): Promise<number> {
-  if (values.help) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
   const suite = choice("suite", values.suite, SUITES);
   const target = choice<Target>("target", values.target, ["cluster", "sandbox"]);
   const who = choice<Who>("operator", values.operator, ["ours", "upstream"]);
