@@ -384,7 +384,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "seen-pods-alone",
     without: "the look at the server for pods of a node that was thought to be empty",
     file: "src/controllers/disruption/roll-back.ts",
-    from: "if ((await reschedulablePodsNow(scene.world, candidate.node.name)).length === 0) return false;",
+    from: "if ((await reschedulablePodsNow(deps.world, candidate.node.name)).length === 0) return false;",
     to: "if (candidate !== undefined) return false;",
     doubt: "mid-run",
   },

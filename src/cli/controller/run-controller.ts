@@ -161,8 +161,8 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   const running: Running = {};
   const endpoints = await endpointsOf(starting, running);
   parts.add(() => endpoints.close());
-  const doors = await openDoors(starting);
-  const { client, transport, leaseTransport, random } = doors;
+  const connected = await connect(starting);
+  const { client, transport, leaseTransport, random } = connected;
   running.client = client;
   const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
   const options = settings(flags, older);
@@ -170,7 +170,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   // With --observe-only no webhooks are registered, because that would replace those of the active Karpenter.
   const webhooks = isWithoutWebhooks(options)
     ? undefined
-    : webhooksOf({ ...doors, clock, log, options, clientCaPem });
+    : webhooksOf({ ...connected, clock, log, options, clientCaPem });
   running.webhooks = webhooks;
   parts.add(() => webhooks?.stop());
   const spans = await openSpans(process.env, { clock, log, version: BUILD.version });
@@ -191,7 +191,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   });
   running.operator = operator;
   parts.add(() => operator.stop());
-  await openConsole(starting, { ...doors, options, operator });
+  await openConsole(starting, { ...connected, options, operator });
   const stopped = interrupted();
   await Promise.race([operator.start(), stopped]);
   return Promise.race([
@@ -200,14 +200,15 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   ]);
 }
 
-interface Doors {
+/** The connections to the API server, and the source of random numbers of this process. */
+interface Connected {
   readonly client: KubeClient;
   readonly transport: Transport;
   readonly leaseTransport: Transport;
   readonly random: Random;
 }
 
-async function openDoors({ clock, log, parts, provider, given }: Starting): Promise<Doors> {
+async function connect({ clock, log, parts, provider, given }: Starting): Promise<Connected> {
   // Names and jitter must differ between replicas and runs.
   const random = new Random(randomBytes(16).toString("hex"));
   const cluster = access(clock);
@@ -235,16 +236,16 @@ interface ConsoleOf {
  */
 async function openConsole(
   { clock, log, parts }: Starting,
-  { transport, random, options, operator }: Doors & ConsoleOf,
+  { transport, random, options, operator }: Connected & ConsoleOf,
 ): Promise<void> {
   const { consolePort: port, clusterName } = options;
   if (port === 0) return;
   const { serveControllerConsole } = await import("../console/controller-console.ts");
-  const doors = { transport, random: random.fork("console"), clock, log };
+  const deps = { transport, random: random.fork("console"), clock, log };
   const { keepVitals } = await import("../console/kept-vitals.ts");
   const { points: vitals, close } = keepVitals(() => operator.metrics, { clock, log });
   parts.add(close);
-  const served = await serveControllerConsole(doors, { port, clusterName, vitals }).catch(
+  const served = await serveControllerConsole(deps, { port, clusterName, vitals }).catch(
     (error: unknown) => {
       if (!(error instanceof PortError)) throw error;
       throw new CliError(`--console-port ${port}: ${error.message}; choose another, or 0 for none`);
@@ -280,7 +281,7 @@ export function requireClusterName(provider: "aws" | "kwok", options: Options): 
 }
 
 /** Every replica serves the webhooks, because the API server may call any of them. */
-function webhooksOf(doors: {
+function webhooksOf(deps: {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;
@@ -288,7 +289,7 @@ function webhooksOf(doors: {
   readonly options: Options;
   readonly clientCaPem: string | undefined;
 }): Webhooks {
-  const { client, clock, random, log, options, clientCaPem } = doors;
+  const { client, clock, random, log, options, clientCaPem } = deps;
   return startWebhooks({
     client,
     clock,

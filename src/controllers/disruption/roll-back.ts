@@ -50,7 +50,7 @@ export async function rollBack(
   return allStay;
 }
 
-interface Scene {
+interface Deps {
   readonly world: World;
   readonly log: Logger;
 }
@@ -60,13 +60,13 @@ interface Scene {
  * server. The node is already tainted, so no further pods are bound to it.
  */
 export async function openedAsUsed(
-  scene: Scene,
+  deps: Deps,
   { record }: Pick<RunningCommand, "record">,
   candidate: Candidate,
 ): Promise<boolean> {
-  if ((await reschedulablePodsNow(scene.world, candidate.node.name)).length === 0) return false;
+  if ((await reschedulablePodsNow(deps.world, candidate.node.name)).length === 0) return false;
   const cause = "pods run there that were not seen before";
-  await leave(scene, candidate, { commandId: record.id, cause });
+  await leave(deps, candidate, { commandId: record.id, cause });
   return true;
 }
 
@@ -76,19 +76,19 @@ export async function openedAsUsed(
  * with the record of another command is not changed.
  */
 export async function openKept(
-  scene: Scene,
+  deps: Deps,
   { record }: Pick<RunningCommand, "record">,
   candidate: Candidate,
 ): Promise<void> {
-  const live = await storedClaim(scene.world, candidate.claim);
+  const live = await storedClaim(deps.world, candidate.claim);
   if (live === undefined || isDeleting(live) || recordOf(live) !== undefined) return;
   const cause = "another program removed the mark of the command";
-  await leave(scene, candidate, { commandId: record.id, cause });
+  await leave(deps, candidate, { commandId: record.id, cause });
 }
 
 /** Untaints a node that the command no longer disrupts, and logs why. */
 async function leave(
-  { world, log }: Scene,
+  { world, log }: Deps,
   candidate: Candidate,
   { commandId, cause }: { readonly commandId: string; readonly cause: string },
 ): Promise<void> {
