@@ -111,7 +111,7 @@ function unfiltered({ world }: WorkScene): WorkFault {
  * Lists say 200, no item, and a version that the store has not reached. Selected lists say the same. What is read by
  * its name is right.
  */
-function emptied({ world }: WorkScene, of: Collection): WorkFault {
+function emptied({ world, restarts }: WorkScene, of: Collection): WorkFault {
   const { transport } = world.box.sandbox;
   let isCut = false;
   const fault: Fault = async (request): Promise<KubeResponse | undefined> => {
@@ -132,7 +132,7 @@ function emptied({ world }: WorkScene, of: Collection): WorkFault {
     return { ...answer, body: { ...body, metadata: { resourceVersion }, items: [] } };
   };
   // A process that starts meanwhile is told of no claim, so it makes two for the waiting pods, and two again.
-  const costs = of === CLAIMS ? 4 : 0;
+  const costs = of === CLAIMS && restarts ? 4 : 0;
   return { met: { fault }, costs };
 }
 

@@ -55,6 +55,8 @@ export interface WorkScene {
   readonly world: TestWorld;
   readonly random: Random;
   readonly work: Work;
+  /** Whether the fault begins with the start of the next process. */
+  readonly restarts: boolean;
 }
 
 /** Makes the fault for a cluster, before its work begins. */
@@ -170,7 +172,7 @@ class WorkStage {
     const { make, work, restarts, isLong = false } = this.#case;
     const world = this.#world;
     const before = { launched: this.#launched(), living: this.#living() };
-    const fault = make({ world, random: this.#random, work });
+    const fault = make({ world, random: this.#random, work, restarts });
     await fault.prepare?.();
     const limits = await this.#work();
     await world.advance(this.#random.int(work === "consolidation" ? 50 : 8) * SECOND);

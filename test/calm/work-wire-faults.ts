@@ -52,23 +52,22 @@ export const WIRE_FAULTS: Readonly<Record<string, MakeFault>> = {
   ...Object.fromEntries(
     [403, 409, 429, 500].map((code): [string, MakeFault] => [
       `writes are refused with ${code} for ten minutes`,
-      () => ({
+      (scene) => ({
         ...answered(async ({ method, path }) =>
           method === "GET" || path.includes("/leases")
             ? undefined
             : refusal(code, REASONS[code] ?? ""),
         ),
         lastsMs: 10 * MINUTE,
-        // A command that cannot be carried out for ten minutes is rolled back, and its replacement ends.
-        costs: 1,
+        costs: rolledBack(scene),
         isMute: true,
       }),
     ]),
   ),
-  "writes are refused with 500 for ten minutes, those of the Lease, too": () => ({
+  "writes are refused with 500 for ten minutes, those of the Lease, too": (scene) => ({
     ...answered(async ({ method }) => (method === "GET" ? undefined : refused(500))),
     lastsMs: 10 * MINUTE,
-    costs: 1,
+    costs: rolledBack(scene),
     isMute: true,
   }),
   "every third write arrives and is answered with an error": (scene) => {
@@ -104,6 +103,11 @@ const REASONS: Readonly<Record<number, string>> = {
   429: "TooManyRequests",
   500: "InternalError",
 };
+
+/** Instances that end unused: a command that cannot be carried out for ten minutes is rolled back. */
+function rolledBack({ work }: WorkScene): number {
+  return work === "drift" || work === "consolidation" ? 1 : 0;
+}
 
 function answered(fault: Fault): WorkFault {
   return { met: { fault } };
