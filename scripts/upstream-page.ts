@@ -26,7 +26,7 @@ ${SUITES.map((suite) => totals(results, suite)).join("\n")}
 
 ## Known failures
 
-${KNOWN_FAILURES.map((one) => `- Suite \`${one.suite}\`, \`/${one.spec.source}/\`, ${one.target === undefined ? "both targets" : TARGETS[one.target]}: ${one.reason}.`).join("\n")}
+${knownFailures()}
 
 ${SUITES.filter((suite) => results.specs[suite] !== undefined)
   .map((suite) => table(results, suite))
@@ -71,4 +71,13 @@ function cell(found: ReturnType<typeof resultOf>): string {
   if (found === undefined) return "not run";
   const { state, on, commit } = found;
   return `${state} ${on}${commit === undefined ? "" : `, \`${commit}\``}`;
+}
+
+function knownFailures(): string {
+  if (KNOWN_FAILURES.length === 0) return "None.";
+  const lines = KNOWN_FAILURES.map(({ suite, spec, target, reason }) => {
+    const where = target === undefined ? "both targets" : TARGETS[target];
+    return `- Suite \`${suite}\`, \`/${spec.source}/\`, ${where}: ${reason}.`;
+  });
+  return lines.join("\n");
 }

@@ -16,13 +16,4 @@ export interface KnownFailure {
   readonly isFlaky: boolean;
 }
 
-export const KNOWN_FAILURES: readonly KnownFailure[] = [
-  {
-    suite: "performance",
-    spec: /./,
-    target: "cluster",
-    reason:
-      "only the first spec was run, with a load of 25 on two cores: the scale-out took 4m47s, repacks within it replaced 73 nodes by 68, and 61 % of memory was requested instead of 65 % (upstream's operator there: 84 %, no consolidation)",
-    isFlaky: true,
-  },
-];
+export const KNOWN_FAILURES: readonly KnownFailure[] = [];
