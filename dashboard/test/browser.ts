@@ -1,6 +1,7 @@
 /**
- * `npm run test:browser`: the built page in Chromium on a live sandbox. Every view at three sizes in both colour schemes,
- * with axe; the keyboard alone; hostile texts; a lost connection. Pictures go to dist/browser, to be looked at.
+ * `npm run test:browser`: opens the built page in Chromium on a live sandbox. It shows every view at three sizes in
+ * both colour schemes, and axe checks each for accessibility. Further checks: use by keyboard alone, hostile texts,
+ * a lost connection. Pictures of the views are written to dist/browser, for a person to look at.
  */
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -67,7 +68,7 @@ async function drive(browser: Browser, sandbox: LiveSandbox): Promise<void> {
   const page = await context.newPage();
   page.on("pageerror", (error) => faults.push(error.message));
   page.on("console", (message) => {
-    // A connection that the test itself cuts is told there, too.
+    // The browser also logs an error for the connection that this test cuts on purpose.
     if (message.type() === "error" && !message.text().includes("ERR_INTERNET_DISCONNECTED"))
       faults.push(message.text());
   });
@@ -109,7 +110,8 @@ async function drive(browser: Browser, sandbox: LiveSandbox): Promise<void> {
   );
   await inSizes(page, "map-moves");
   await check("a hostile event is text", async () => {
-    // The first one may be gone by now: events live for an hour of the sandbox, which is three minutes here.
+    // The first event may be gone by now: the sandbox keeps events for an hour of its time, which is three minutes
+    // here.
     await postEvent(sandbox.kubeconfig, "hostile-again");
     await page.evaluate(() => {
       location.hash = "decisions?filter=onerror";
@@ -141,7 +143,7 @@ async function whatIf(page: Page, sandbox: LiveSandbox): Promise<void> {
   await inSizes(page, "whatif-answered");
 }
 
-/** What the page shows now, at every size in both colour schemes, with axe. */
+/** Checks what the page shows now, at every size and in both colour schemes, with axe. */
 async function inSizes(page: Page, name: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });

@@ -1,10 +1,10 @@
-/** Finds Chromium, or installs Debian's where that can be done. */
+/** Finds Chromium, or installs it from Debian's packages as root. */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** The path of the program; undefined: there is none, and none can be had. */
+/** The path of Chromium. Undefined: it is not installed and cannot be installed. */
 export function findChromium(): string | undefined {
   const found = [process.env["CHROMIUM"] ?? "", ...PLACES].find((path) => path && existsSync(path));
   if (found !== undefined) return found;

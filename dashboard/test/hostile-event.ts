@@ -1,4 +1,7 @@
-/** An event whose text tries what texts of strangers try. */
+/**
+ * Creates an Event whose texts contain markup, a template expression, a text direction mark and an escape sequence.
+ * The page must show them as plain text.
+ */
 import { EVENT } from "../../src/apis/core/kinds.ts";
 import { withClient } from "./kube.ts";
 

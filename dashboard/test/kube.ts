@@ -1,4 +1,4 @@
-/** A sandbox's API server, as its administrator reaches it. */
+/** A client for the sandbox's API server, with the rights of an administrator. */
 import { SystemClock } from "../../src/base/system-clock.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import { createKubeClient } from "../../src/kube/client/kube-client.ts";

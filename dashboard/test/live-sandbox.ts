@@ -1,4 +1,4 @@
-/** A sandbox as a person starts it, and the address that it prints. */
+/** Starts a sandbox as a user does, and reads the address of its console from the output. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 const START_MS = 60_000;
 
 export interface LiveSandbox {
-  /** With the token. */
+  /** The address of the console, with the token. */
   readonly url: string;
   readonly kubeconfig: string;
   stop(): Promise<void>;

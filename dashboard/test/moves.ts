@@ -1,10 +1,19 @@
-/** A spot node is reclaimed: the map shows where its pods go, while they go. */
+/**
+ * Checks that the map shows where pods go while they move: a spot node is reclaimed, and its pods move to other
+ * nodes.
+ */
 import type { Page } from "playwright-core";
 
-/** Slow enough to be seen. */
+/**
+ * The speed of the sandbox's clock during this check. At a higher speed the moves would be over before the page
+ * shows them.
+ */
 const SLOW = "2";
 
-/** The oldest spot node may be one without pods. Then the next one is reclaimed. */
+/**
+ * Maximum number of spot nodes that are reclaimed. The oldest one may have no pods, so nothing moves, and the next
+ * one is tried.
+ */
 const NODES_TRIED = 3;
 const SEEN_MS = 20_000;
 
@@ -33,7 +42,7 @@ async function movesAreDrawn(page: Page): Promise<boolean> {
   );
 }
 
-/** What buttons of the sandbox do. */
+/** Does an action of the sandbox, as a button of the page does. Throws if it is refused. */
 export async function act(page: Page, values: Readonly<Record<string, string>>): Promise<void> {
   const said = await page.evaluate(async (body) => {
     const headers = { "content-type": "application/json" };

@@ -1,7 +1,8 @@
 /**
- * `npm run picture`: the picture that opens README.md. A live sandbox gets the example NodePool and the workloads below;
- * when all their pods run, the map is photographed. What the page called its parts goes beside the picture, into
- * `docs/dashboard.txt`: `test/readme.test.ts` finds the picture stale when the page no longer uses one of these words.
+ * `npm run picture`: takes the picture in README.md. A live sandbox gets the example NodePool and the workloads
+ * below. When all their pods run, the map is photographed. The words on the page are written to
+ * `docs/dashboard.txt`. `test/readme.test.ts` fails if the page no longer uses one of them, because the picture is
+ * then outdated.
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";

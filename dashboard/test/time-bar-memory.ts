@@ -1,6 +1,7 @@
 /**
- * How much memory the time bar takes: `npx tsx dashboard/test/time-bar-memory.ts`. The built page gets so many moments of a
- * made-up cluster that it keeps all it may; its heap is measured after garbage collection, before and after.
+ * `npx tsx dashboard/test/time-bar-memory.ts`: measures how much memory the recorded moments of the time bar take.
+ * The built page gets more moments of an invented cluster than it keeps. Its heap is measured before and after,
+ * each time after garbage collection.
  */
 import { readFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
@@ -11,9 +12,9 @@ import { findChromium } from "./chromium.ts";
 const BUILT = new URL("../../data/dashboard/", import.meta.url);
 const TYPES = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
 const NODES = [300, 5_000];
-/** More than the page keeps. */
+/** Number of moments that are sent: more than the page keeps. */
 const MOMENTS = 1_000;
-/** Nodes that differ from one moment to the next. */
+/** Share of the nodes that change from one moment to the next. */
 const CHANGED = 0.01;
 const MIB = 2 ** 20;
 
@@ -92,7 +93,7 @@ try {
     const before = await heapMib();
     for (let moment = 1; moment <= MOMENTS; moment++) {
       sendMoment(nodes, moment);
-      // The page is to see each of them.
+      // Pauses, so that the page can process each moment.
       if (moment % 10 === 0) await page.waitForTimeout(20);
     }
     await page.waitForTimeout(3_000);

@@ -1,4 +1,4 @@
-/** The page Health: charts with values of the controller's metrics, and the same in a table. */
+/** Checks the page Health: charts and a table of the controller's metrics. */
 import type { Page } from "playwright-core";
 
 export async function showsVitals(page: Page): Promise<void> {

@@ -1,4 +1,7 @@
-/** A Deployment asks for a zone that nobody has: the page's patch, copied and carried out by kubectl, places its pod. */
+/**
+ * Checks the page Waiting: a Deployment asks for a zone that does not exist. The patch that the page shows is
+ * copied and run by kubectl, and then the pod gets a node.
+ */
 import { execFileSync } from "node:child_process";
 import type { Page } from "playwright-core";
 import { withClient } from "./kube.ts";
@@ -40,7 +43,7 @@ export async function patchPlaces(page: Page, { kubeconfig }: LiveSandbox): Prom
     path: new URL("../../dist/browser/waiting.png", import.meta.url).pathname,
   });
   await carryOut(line, kubeconfig);
-  // It waits for its node then, which is another cause.
+  // The patched pod may still wait for its node, but that is not a cause on this page.
   await page.getByText("All pods have a node.").waitFor({ timeout: PLACED_MS });
 }
 

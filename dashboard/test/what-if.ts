@@ -1,4 +1,7 @@
-/** The page What if, driven as a person does: every kind of change, and the command line that asks the same. */
+/**
+ * Checks the page What if, used as a person uses it: every kind of change, and the command line for the same
+ * question.
+ */
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
@@ -6,7 +9,7 @@ import type { LiveSandbox } from "./live-sandbox.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
-/** A NodePool with a fault is refused with field, value and remedy, before anything is simulated. */
+/** Checks that an invalid NodePool is refused with field, value and remedy before a simulation starts. */
 export async function refusesFaults(page: Page): Promise<void> {
   await page.keyboard.press("7");
   await page.getByRole("combobox", { name: "NodePool" }).selectOption({ index: 1 });
@@ -21,7 +24,7 @@ export async function refusesFaults(page: Page): Promise<void> {
   await page.locator(".problems").waitFor({ state: "detached" });
 }
 
-/** Every kind of change at once. */
+/** Asks about every kind of change in one question. */
 export async function supposes(page: Page): Promise<void> {
   await page.keyboard.press("7");
   await page.getByRole("combobox", { name: "Node", exact: true }).selectOption({ index: 1 });
@@ -40,7 +43,7 @@ export async function supposes(page: Page): Promise<void> {
   await page.getByRole("grid", { name: "Nodes that change" }).waitFor({ timeout: 60_000 });
 }
 
-/** The line that the page gives is run by a shell; its answer is the one of the page. */
+/** Runs the command line that the page shows in a shell. Its answer must be that of the page. */
 export async function sameInATerminal(page: Page, { kubeconfig }: LiveSandbox): Promise<void> {
   const line = await page.locator(".copied pre").innerText();
   const says = (await page.locator("main h2").first().innerText()).trim();

@@ -30,12 +30,18 @@ import {
 
 const MINUTE = 60_000;
 const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
-/** Two runs of the garbage collectors, which act most rarely. Timeouts of claims are longer than that. */
+/**
+ * Milliseconds that a fault lasts by default: long enough for two runs of the garbage collectors. It is shorter
+ * than the registration timeout of claims.
+ */
 const FAULT_MS = 5 * MINUTE;
 /** A fault that lasts longer than the registration timeout of claims. */
 export const LONG_FAULT_MS = 20 * MINUTE;
 
-/** `busy`: during a run, with one more pod that needs its own node. */
+/**
+ * When the false answers begin. `mid-run`: while Karpenter runs. `start`: when its next process starts. `busy`:
+ * during a run, with one more pod that needs its own node.
+ */
 const MOMENTS = ["mid-run", "start", "busy"] as const;
 
 export interface Misleading {
@@ -54,7 +60,7 @@ export interface OddFault {
   /** What happens to the cluster or the account when the fault begins. `end` undoes it. */
   readonly begin?: (world: TestWorld) => Promise<void> | void;
   readonly end?: (world: TestWorld) => Promise<void> | void;
-  /** Milliseconds by which Karpenter's clock is off during the fault. */
+  /** Milliseconds by which Karpenter's clock is ahead of the API server's during the fault. */
   readonly ahead?: number;
 }
 
@@ -131,7 +137,7 @@ export class DoubtStage {
     for (const path of listed)
       past.set(path, await world.box.sandbox.transport.send({ method: "GET", path }));
     await grow(PODS);
-    // Wait until nodes are no longer nominated or newly initialized, because such nodes are no candidates.
+    // Wait until nodes are no longer nominated or newly initialized, because such nodes are not disrupted.
     await world.advance(5 * MINUTE);
     karpenter.meet(undefined);
     return new DoubtStage(world, { karpenter, clock }, past);

@@ -9,7 +9,7 @@ import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 
 const MINUTE = 60_000;
-/** Shortest time before an event about a lasting state, such as a budget that allows nothing, may be repeated. */
+/** Milliseconds before Karpenter may repeat an event about a lasting state, such as a budget that allows nothing. */
 const SAID_AGAIN_MS = MINUTE;
 
 const translated = new WeakMap<KubeObject, NodeClaim>();

@@ -22,7 +22,10 @@ export class Hand {
   /** The wanted number of replicas of each app. */
   readonly wanted = new Map<string, number>();
   readonly #undo: (() => void)[] = [];
-  /** The NodePool whose consolidation will be turned off once Karpenter is dead. */
+  /**
+   * The NodePool whose node was being moved when Karpenter was killed. Its consolidation is turned off before the
+   * next Karpenter starts.
+   */
   #lastMoved: string | undefined;
   #revision = 0;
 
@@ -104,7 +107,7 @@ export class Hand {
   }
 
   /**
-   * Turns off the NodePool's consolidation before the next Karpenter starts, so that no other of its nodes is
+   * Turns off consolidation of that NodePool before the next Karpenter starts, so that none of its other nodes is
    * moved.
    */
   async leaveAlone(): Promise<void> {
@@ -132,7 +135,8 @@ export class Hand {
       this.#note(`${missed} is deleted under ${pod.metadata.name}`);
       void this.#world.remove("Node", missed);
     });
-    // After the faults no scene deletes nodes, because a PodDisruptionBudget would keep the pod of one replica forever.
+    // After the faults this fault must not delete a node any more, because a PodDisruptionBudget would keep the pod
+    // of one replica forever.
     this.#undo.push(hearNodes, hearPods);
   }
 
@@ -179,7 +183,10 @@ export class Hand {
     await this.#forceOff(node.metadata.name);
   }
 
-  /** Removes the finalizer and deletes the Node in one step, before Karpenter could finish the termination itself. */
+  /**
+   * Removes the finalizer and deletes the Node immediately after that, before Karpenter can finish the termination
+   * itself.
+   */
   async #forceOff(node: string): Promise<void> {
     const { transport } = this.#world.box.sandbox;
     await this.#send("v1", "Node", node, WITHOUT_FINALIZERS);
@@ -210,7 +217,8 @@ export class Hand {
 
   #reclaim(id: string): void {
     this.#world.box.sandbox.aws.controls.reclaimSpot(id);
-    // A story that sets this flag switches the queue off, so Karpenter gets no warning.
+    // A story with this flag runs without the interruption queue. Otherwise Karpenter is warned before the instance
+    // ends.
     if (this.#story.flags["interruption-queue"] === undefined) this.#witness.rules.warned(id);
   }
 

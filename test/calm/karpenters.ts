@@ -11,7 +11,7 @@ import { type CloudLie, cloudLiar, type Lie, liar, listedAnew } from "./lies.ts"
 import type { Act, Story } from "./story.ts";
 
 const RESTART_MS = 5_000;
-/** How long after the last fault the processes may still be slow. */
+/** Milliseconds after the last fault during which the processes may still be slow. */
 const TROUBLED_MS = 2 * 60_000;
 const UNHARMED = { errors: 0, lost: 0, conflicts: 0, slowMs: 0, lagMs: 0 };
 
@@ -51,7 +51,7 @@ export class Karpenters {
   #kills = 0;
   #troubleMs = Number.NEGATIVE_INFINITY;
   #chances = UNHARMED;
-  /** The false answers in effect, and the list of the kind when they began. */
+  /** The false answers that are given now. `past`: the list of their kind when they began. */
   #misled: (Misleading & { readonly past: KubeResponse | undefined }) | undefined;
 
   constructor(world: TestWorld, story: Pick<Story, "seed" | "flags">, overseer: Overseer) {
@@ -86,8 +86,8 @@ export class Karpenters {
   }
 
   /**
-   * Answers the process truthfully or falsely, as set now. Each process is misled separately, because a false answer
-   * begins with a list.
+   * Sets how the API server and the cloud answer this process: truthfully, or falsely as set now. Each process gets
+   * its own false answers, because a false answer begins with a list.
    */
   #answer(replica: Replica, first?: Fault): void {
     const { about = "", lie, past } = this.#misled ?? {};
@@ -121,7 +121,10 @@ export class Karpenters {
     this.#answerAnew(about);
   }
 
-  /** Sets the answers again. `lied`: what was answered falsely before. */
+  /**
+   * Sets the answers of all processes again. `lied`: the kind about which the answers were false until now. Absent:
+   * none were.
+   */
   #answerAnew(lied?: Misleading["about"]): void {
     this.#troubleMs = this.#world.clock.now();
     for (const replica of this.#replicas) {
@@ -154,8 +157,8 @@ export class Karpenters {
   }
 
   /**
-   * Whether faults are in effect, or were within the last two minutes. A missing leader counts too: the next
-   * leader first lists all objects, as upstream does.
+   * Whether faults are in effect, or were within the last two minutes. A missing leader counts as a fault, too: the
+   * next leader first lists all objects, as upstream does.
    */
   get areTroubled(): boolean {
     return (
@@ -213,7 +216,10 @@ export class Karpenters {
     this.#chances = { ...this.#chances, ...some };
   }
 
-  /** What happens to one request of Karpenter on its way to the server. */
+  /**
+   * Applies the faults that are set to one request of Karpenter. Returns the answer, or undefined if the server
+   * must answer.
+   */
   async #meet(request: KubeRequest): Promise<KubeResponse | undefined> {
     const { errors, lost, conflicts, slowMs } = this.#chances;
     const isWrite = request.method !== "GET";

@@ -89,7 +89,7 @@ export function liar(server: Pick<Transport, "send">, { of, lie, past }: Told): 
       if (lie === "stale" && isExpired)
         return tell({ status: 200, headers: {}, stream: openStream() });
       if (isExpired) return undefined;
-      // Without this the process would keep its earlier, correct objects.
+      // Without a list, the process would keep the correct objects that it has.
       isExpired = true;
       return tell(status(410, "Expired", "too old resource version"));
     }
@@ -110,8 +110,8 @@ export function liar(server: Pick<Transport, "send">, { of, lie, past }: Told): 
 }
 
 /**
- * Afterwards the first watch fails as too old, so that the kind is listed again. A watch would not deliver what a list
- * left out.
+ * The fault to use after false answers: the first watch fails as too old, so that the process lists the kind again.
+ * A watch would not deliver what a false list left out.
  */
 export function listedAnew(of: Collection): Fault {
   let isListed = false;
@@ -139,7 +139,7 @@ function renamed(answer: KubeResponse): KubeResponse {
   return { ...answer, body: { ...body, items } };
 }
 
-/** The server's answer for a name that does not exist. */
+/** The server's answer to a read of an object that does not exist. */
 function notFound(name: string): KubeResponse {
   const answer = status(404, "NotFound", `"${name}" not found`);
   return { ...answer, body: { ...(answer.body as object), details: { name } } };

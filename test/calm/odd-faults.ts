@@ -226,7 +226,7 @@ export function bodyOf(of: Collection, change: (body: Body) => Body): OddFault {
   };
 }
 
-/** The first watch fails as too old, so that the kind is listed again. */
+/** Answers the first watch with 410, so that the kind is listed again. */
 function relisted(): (request: KubeRequest) => KubeResponse | undefined {
   let isListed = false;
   return () => {
@@ -271,8 +271,9 @@ function skipping(of: Collection): OddFault {
 }
 
 /**
- * Karpenter's clock jumps, and the API server's does not. Not with `busy` for a jump ahead: by that clock, a node that
- * just lost its pod would have passed its consolidateAfter. A pod of another node may be bound to it then.
+ * Karpenter's clock jumps, and the API server's clock does not. A jump ahead is not combined with `busy`. By the
+ * wrong clock, a node that just lost its pod would have waited for its consolidateAfter, although another pod may
+ * be bound to it.
  */
 function jump(ahead: number): OddFault {
   return { moment: ahead < 0 ? "busy" : "mid-run", met: {}, told: () => 1, ahead };
@@ -301,7 +302,7 @@ function launchedAt(LaunchTime: string): OddFault {
   return ofCloud((answer) => eachInstance(answer, (one) => ({ ...one, LaunchTime })));
 }
 
-/** The watch reports a version that no object has yet, and nothing after that. */
+/** The watch sends a bookmark with a version that no object has yet, and then nothing more. */
 function bookmarked(of: Collection): OddFault {
   const bookmark = { metadata: { resourceVersion: "99999999" } };
   const fault: Fault = async (request) => {
@@ -313,7 +314,7 @@ function bookmarked(of: Collection): OddFault {
   return { ...idle(), ...requests(fault) };
 }
 
-/** The watch delivers one DELETED event for each object, and nothing after that. */
+/** The watch sends one DELETED event for each object, although none was deleted, and then nothing more. */
 function goneByWatch(of: Collection): OddFault {
   let gone: readonly KubeObject[] = [];
   const fault: Fault = async (request) => {
@@ -337,7 +338,7 @@ function goneByWatch(of: Collection): OddFault {
   };
 }
 
-/** An answer with this status. */
+/** A Status with this code, as the API server answers a refused request. */
 export function refused(code: number): KubeResponse {
   const reason = { 400: "BadRequest", 404: "NotFound", 410: "Expired" }[code] ?? "Unknown";
   const body = {

@@ -25,16 +25,22 @@ const MINUTE = 60 * SECOND;
 /** Longest time between the facts of a decision and its write. `TROUBLED`: while requests fail or are slow. */
 const HASTE_MS = 5 * SECOND;
 const TROUBLED_HASTE_MS = 75 * SECOND;
-/** Longest time from reading the NodePool's template to the creation of a claim. A plan may wait and be validated. */
+/**
+ * Longest time from the last reading of the NodePool's template until a claim with the old template is created. The
+ * plan may wait and be validated in between.
+ */
 const MAKING_MS = 90 * SECOND;
-/** How long a command waits for replacements that do not become ready. */
+/** Milliseconds that a command waits for replacements that do not become ready. */
 const GIVEN_UP_MS = 10 * MINUTE;
-/** `lastPodEvent` is written at most every ten seconds, and a command waits 15 s for its validation. */
+/**
+ * Milliseconds by which Karpenter's view of the last pod event may be late: `lastPodEvent` is written at most every
+ * ten seconds.
+ */
 const QUIET_SLACK_MS = 10 * SECOND + HASTE_MS;
 const SECOND_LOOK_MS = 20 * SECOND;
-/** From the end of a node's grace period until the node is gone. */
+/** Longest time from the end of a node's grace period until the node is gone. */
 const OVERDUE_MS = 10 * MINUTE;
-/** From a spot warning, which leaves two minutes, until the claim is deleted. */
+/** Longest time from a spot warning until the claim is deleted. The instance ends two minutes after the warning. */
 const WARNED_MS = 45 * SECOND;
 
 const DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp";
@@ -246,7 +252,8 @@ export class PoolRules {
     if (reason === "Underutilized" && pool.onlyEmpty)
       accuse(`${what} ${pool.name} has only empty nodes taken away`);
     const leftAloneMs = nowMs() - (this.#leftAloneMs.get(pool.name) ?? Number.POSITIVE_INFINITY);
-    // A command may have been decided before and still wait for its validation.
+    // The command may have been decided before consolidation was turned off, and may have waited for its
+    // validation.
     if (leftAloneMs > this.#hasteMs() + SECOND_LOOK_MS)
       accuse(`${what} ${pool.name} has consolidation turned off`);
   }
@@ -261,7 +268,7 @@ export class PoolRules {
       );
   }
 
-  /** Pods that have been on the claim's node for a while and must run elsewhere. */
+  /** Pods that have run on the claim's node for a while and must run elsewhere when it ends. */
   #movedPods(nodeName: string | undefined): readonly Pod[] {
     const nowMs = this.#options.nowMs();
     return this.#options.pods
@@ -278,7 +285,7 @@ export class PoolRules {
       );
   }
 
-  /** For nodes that leave together, a PodDisruptionBudget must allow all their evictions together. */
+  /** If several nodes leave at the same time, a PodDisruptionBudget must allow all evictions on them together. */
   #checkGuards(claim: NodeClaim): void {
     const { id } = commandOf(claim.metadata.annotations?.[COMMAND]);
     const together = this.#options

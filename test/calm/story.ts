@@ -43,7 +43,7 @@ export type Act =
   | { readonly do: "kill"; readonly write: number; readonly arrives: boolean }
   /**
    * The process dies at one of its writes after the next node is marked. `isLast`: the NodePool's consolidation is
-   * then turned off. Otherwise the command is tried again.
+   * then turned off. Otherwise the next process may repeat the command.
    */
   | {
       readonly do: "kill amid a move";
@@ -193,8 +193,8 @@ function drawPause(random: Random, pools: readonly PoolFacts[], untilMs: number)
 }
 
 /**
- * A budget that allows nothing for a while, soon after the start or after a change of clocks. A controller that
- * computes with a wrong time zone would disrupt nodes too early or too late.
+ * A budget that allows nothing for a while, soon after the start or after daylight saving time begins or ends. A
+ * controller that computes with a wrong time zone would disrupt nodes too early or too late.
  */
 function drawNight(random: Random, startMs: number, place: string | undefined): BudgetFacts[] {
   if (place === undefined || random.int(3) === 0) return [];
@@ -218,7 +218,7 @@ function drawForced(random: Random, untilMs: number): Scene[] {
   return [{ atMs, act: { do: act, pick: random.int(100) } }];
 }
 
-/** The process dies. The next one must finish or roll back what it began. */
+/** The process is killed during a command. The next process must finish the command or roll it back. */
 function drawKill(random: Random, untilMs: number): Scene[] {
   if (random.int(3) > 0) return [];
   const atMs = 4 * MINUTE + random.int(untilMs - 10 * MINUTE);
@@ -229,9 +229,9 @@ function drawKill(random: Random, untilMs: number): Scene[] {
 }
 
 /**
- * A node whose pod events Karpenter misses. A Karpenter that trusts its watch would see the node as empty.
- * Not with limits: a PodDisruptionBudget keeps the pods of a deleted node until others run, and the limit counts
- * that node until it is gone. Both would wait forever.
+ * A node whose pod events do not reach Karpenter. A Karpenter that trusts its watch would take the node for empty.
+ * This fault is not combined with limits. A PodDisruptionBudget keeps the pods of a deleted node until other pods
+ * run. Those pods need a node, and the limit counts the deleted one until it is gone.
  */
 function drawMissed(random: Random, pools: readonly PoolFacts[], untilMs: number): Scene[] {
   const isLimited = ({ cpuLimit, nodeLimit }: PoolFacts) => (cpuLimit ?? nodeLimit) !== undefined;

@@ -170,7 +170,7 @@ function tooNew(version: number): KubeResponse {
   return { ...answer, body: { ...(answer.body as Body), reason: "Timeout", message, details } };
 }
 
-/** Watches deliver bookmarks with the right version, and no events. */
+/** Watches send bookmarks with the right version, but no events. */
 function bookmarksAlone(of: Collection): OddFault {
   let server: TestWorld["box"]["sandbox"]["transport"] | undefined;
   const fault: Fault = async (request) => {
@@ -253,7 +253,7 @@ function exchangedTags({ box }: TestWorld): OddFault {
   };
 }
 
-/** The server is consistent with itself: an object that its lists lack is not found by name either. */
+/** The API server hides some objects consistently: they are missing in lists, and not found by name either. */
 function denied({ box }: TestWorld): OddFault {
   const { transport } = box.sandbox;
   const expired = new Set<Collection>();

@@ -116,7 +116,7 @@ function byName(
   return { ...idle(), ...requests(fault) };
 }
 
-/** Every second watch fails as too old, so that the kind is listed again. */
+/** Answers every second watch with 410, so that the kind is listed again. */
 function everySecond(): () => KubeResponse | undefined {
   let isSecond = false;
   return () => {
@@ -125,7 +125,7 @@ function everySecond(): () => KubeResponse | undefined {
   };
 }
 
-/** Answers each list of the collection like this, and refuses its watches as too old. */
+/** Answers each list of the collection by `answer`, and its watches with 410. */
 function answered(of: Collection, answer: () => KubeResponse): OddFault {
   return {
     ...idle(),

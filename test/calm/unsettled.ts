@@ -10,7 +10,7 @@ import type { AppFacts } from "./apps.ts";
 import { isInitialized, isLeaving, isReady } from "./facts.ts";
 import type { PoolFacts } from "./pools.ts";
 
-/** Shortest time before an eviction that was refused may be requested again. */
+/** Milliseconds after a refused eviction before Karpenter may request it again. */
 const ASKED_AGAIN_MS = 10_000;
 
 export interface Seen {
@@ -58,7 +58,8 @@ export function unsettled(seen: Seen): readonly string[] {
       .map(({ metadata }) => `claim ${metadata.name} is not initialized`),
     ...claims
       .filter(({ status }) => status?.conditions?.some(({ type }) => type === "DisruptionReason"))
-      // A claim that is being deleted and can never leave keeps its mark: its command is done.
+      // A claim that is being deleted and cannot leave may keep its disruption mark, because its command is
+      // finished.
       .filter((claim) => !(isLeaving(claim) && !mayLeave(claim.status?.nodeName)))
       .map(({ metadata }) => `claim ${metadata.name} is to be disrupted`),
   ];
@@ -89,7 +90,7 @@ export function beyondAsking(
   });
 }
 
-/** Pods that wait for room that a limit does not give, and nodes that cannot leave for that reason. */
+/** Pods that find no room because of a limit, and nodes that therefore cannot be drained. */
 function waitsOf({ apps, claims, pools, wanted, ...seen }: Seen) {
   const pods = seen.pods.filter(isApp);
   const atLimit = new Set(

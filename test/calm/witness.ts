@@ -300,10 +300,12 @@ export class Witness {
 
   #checkHolds(claim: NodeClaim, reason: string): void {
     const nowMs = this.#options.world.clock.now();
-    // Drift and expiration evict protected pods after the grace period. The pods have that long.
+    // Drift and expiration may disrupt a node with protected pods if it has a termination grace period. Its pods
+    // are evicted only after that.
     const mustGo = reason === "Drifted" || reason === "Expired";
     if (mustGo && claim.spec.terminationGracePeriod !== undefined) return;
-    // The time of the decision, in whole seconds. A pod's do-not-disrupt may have ended just before.
+    // The time of the decision in whole seconds, so a second is added: do-not-disrupt of a pod may have ended
+    // within it.
     const { startedAt } = commandOf(claim.metadata.annotations?.[COMMAND]);
     const decidedMs = Math.min(
       nowMs,
@@ -326,7 +328,7 @@ export class Witness {
     const moving = this.pods.byIndex("node", nodeName).filter((pod) => isMoved(pod));
     const team = this.nodes.get(nodeName)?.metadata.labels?.["team"];
     if (replacements > 0 || moving.length === 0 || team === undefined) return;
-    // Pods that arrived after the decision may have taken the room.
+    // Pods that were bound after the decision may have taken the room.
     const nowMs = this.#options.world.clock.now();
     if (nowMs - (this.#boundMs.get(team) ?? Number.NEGATIVE_INFINITY) < this.#hasteMs()) return;
     const marked = new Set(

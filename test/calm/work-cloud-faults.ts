@@ -1,6 +1,6 @@
 /**
- * What EC2, and others in its account, do while Karpenter works, as data for work-stage.ts. Terminations do nothing,
- * states go backwards, tags and launch templates are removed, and fleets are of other types than asked.
+ * Faults of EC2 and of other users of its account; work-stage.ts plays them. Terminations do nothing, states of
+ * instances go backwards, tags and launch templates are removed, and fleets launch other types than requested.
  */
 import type { CloudFault } from "../replicas.ts";
 import { eachInstance } from "./odd-faults.ts";
@@ -80,7 +80,7 @@ interface Group {
   readonly InstanceIds: readonly string[];
 }
 
-/** Answers one call of the cloud. */
+/** A fault that answers calls of this name by `answer`. `go` makes the real call. */
 function calls(
   name: string,
   answer: (input: unknown, go: () => Promise<unknown>) => Promise<unknown>,
@@ -89,7 +89,7 @@ function calls(
   return { met: { cloudFault } };
 }
 
-/** Every ten seconds, instances lose the tags whose keys match. At the end they get them again. */
+/** Every ten seconds, instances lose the tags whose keys match. At the end of the fault the tags are restored. */
 function untagged({ world }: WorkScene, keys: RegExp): WorkFault {
   const { tags, instances } = world.box.sandbox.aws.state;
   const taken = new Map<string, Map<string, string>>();

@@ -1,6 +1,7 @@
 /**
- * What people and programs do to objects while Karpenter works with them, as data for work-stage.ts. Objects are
- * deleted and created again under their names, nobody removes a finalizer, budgets and classes change.
+ * Faults that people and programs cause in Kubernetes objects while Karpenter works with these objects;
+ * work-stage.ts plays them. Objects are deleted and created again under the same name, finalizers are never
+ * removed, and budgets and node classes change.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { KubeRequest } from "../../src/kube/transport/transport.ts";
@@ -50,7 +51,7 @@ export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
   "the EC2NodeClass is deleted while claims name it, and made again": (scene) => ({
     begin: () => remove(scene, `${CLASSES}/default`),
     end: () => anew(scene, CLASSES),
-    // A class that is being deleted ends its claims: a user asked for that.
+    // The deletion of a node class ends its NodeClaims. A user wanted that.
     ends: 10,
   }),
   "the EC2NodeClass is Ready and not Ready in turn": (scene) => {
@@ -121,11 +122,11 @@ export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
       for (const { metadata } of await listOf(scene, NODES))
         await patch(scene, `${NODES}/${metadata.name}`, { spec: { unschedulable } });
     };
-    // Pods that lose their node by the work need another one.
+    // Pods whose node ends by Karpenter's work need new nodes, because the other nodes are cordoned.
     return { begin: () => close(true), end: () => close(null), costs: 3 };
   },
   "a person takes the disruption marks off Nodes and claims": (scene) => ({
-    // The replacement of the node that stays.
+    // The replacement of a node that then stays, because its marks were removed.
     costs: 1,
     during: async () => {
       for (const { metadata } of await listOf(scene, NODES))
@@ -161,7 +162,7 @@ export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
   }),
 };
 
-/** Sends an administrator's request. Rejects if it is refused, but not because the object is gone or exists. */
+/** Sends a request as administrator. Rejects if it is refused, except with 404 and 409. */
 async function send(
   { world }: Pick<WorkScene, "world">,
   request: Pick<KubeRequest, "method" | "path" | "body">,
@@ -174,7 +175,7 @@ async function send(
     throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
 }
 
-/** Merges the body into an object. */
+/** Sends the body as a merge patch of the object. */
 export function patch(scene: Pick<WorkScene, "world">, path: string, body: unknown): Promise<void> {
   return send(scene, { method: "PATCH", path, body });
 }
@@ -187,7 +188,7 @@ function remove(scene: WorkScene, path: string, body?: unknown): Promise<void> {
   return send(scene, { method: "DELETE", path, ...(body === undefined ? {} : { body }) });
 }
 
-/** The objects of a collection; of Nodes, those of Karpenter. */
+/** The objects of a collection. Of Nodes, only those that Karpenter launched. */
 export async function listOf(
   { world }: Pick<WorkScene, "world">,
   path: string,
@@ -206,7 +207,7 @@ function isKarpenters({ metadata }: KubeObject): boolean {
   return metadata.labels?.["karpenter.sh/nodepool"] !== undefined;
 }
 
-/** Each object is removed by force, and another of its name with its spec and status is created at once. */
+/** Removes each object, even if it has finalizers, and at once creates another with its name, spec and status. */
 async function anew(scene: WorkScene, of: Collection): Promise<void> {
   for (const one of await listOf(scene, of)) {
     await removeByForce(scene, of, one.metadata.name);
@@ -264,7 +265,7 @@ function pdb(name: string) {
   };
 }
 
-/** Objects keep another program's finalizer until the fault ends. */
+/** Objects have a finalizer of another program until the fault ends. */
 function finalized(scene: WorkScene, of: string) {
   const set = async (change: (finalizers: readonly string[]) => readonly string[]) => {
     for (const { metadata } of await listOf(scene, of))
@@ -274,13 +275,13 @@ function finalized(scene: WorkScene, of: string) {
   };
   return {
     lastsMs: 12 * MINUTE,
-    // An object that is being deleted takes no further finalizers.
+    // Finalizers cannot be added to an object that is being deleted, so they are added before the work begins.
     prepare: () => set((all) => [...all, STRANGE]),
     end: () => set((all) => all.filter((one) => one !== STRANGE)),
   };
 }
 
-/** A volume of no pod is attached to each Node, and is not detached until the fault ends. */
+/** A volume that no pod uses is attached to each Node. It is not detached until the fault ends. */
 function attached(scene: WorkScene) {
   const names: string[] = [];
   return {
@@ -308,8 +309,8 @@ function attached(scene: WorkScene) {
 }
 
 /**
- * Twice, claims and Nodes are as they were before the work: those that are new are gone, and those that are gone are
- * there again, with other UIDs, as tools for backups do.
+ * Restores claims and Nodes twice to their state before the work, as a backup tool does. Newer objects are removed.
+ * Deleted ones are created again with new UIDs.
  */
 function restoredTwice(scene: WorkScene) {
   let past: readonly (readonly [Collection, readonly KubeObject[]])[] = [];
@@ -324,7 +325,7 @@ function restoredTwice(scene: WorkScene) {
   };
   return {
     lastsMs: 10 * MINUTE,
-    // The fault is made before the work begins, so this is yesterday.
+    // `prepare` runs before the work begins, so these are the objects to restore.
     prepare: async () => {
       past = [
         [CLAIMS, await listOf(scene, CLAIMS)],
@@ -335,7 +336,8 @@ function restoredTwice(scene: WorkScene) {
       times++;
       if (times === 9 || times === 30) await restore();
     },
-    // Instances of claims that the restore forgot have no claim any more, and their pods need others.
+    // Claims that the restore removed leave their instances without a claim. These instances end, and their pods
+    // need others.
     ends: 6,
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Answers that are valid and false while Karpenter works, as data for work-stage.ts: lists are empty at a newer version
- * or as before the work, EC2 ignores filters, statuses cannot be written, a clock leaves a budget's window.
+ * Faults with answers that are valid but false; work-stage.ts plays them. Lists are empty but have a newer version,
+ * or are as before the work. EC2 ignores filters. The status of an object cannot be written. Karpenter's clock is
+ * outside of a budget's window.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { KubeResponse } from "../../src/kube/transport/transport.ts";
@@ -28,7 +29,7 @@ export const MIXED_FAULTS: Readonly<Record<string, MakeFault>> = {
               : undefined,
         },
         lastsMs: 10 * MINUTE,
-        // A claim whose launch cannot be written is given up after some minutes.
+        // Karpenter deletes a claim after some minutes if it cannot write the claim's launch.
         costs: 2,
         isMute: true,
       }),
@@ -48,8 +49,8 @@ function nounOf(of: Collection): string {
 }
 
 /**
- * Each description has all instances of the account: managed nodes, instances of another cluster whose Karpenter
- * writes no cluster UID, and instances without tags. None of them may end, and no managed Node may be touched.
+ * EC2's descriptions contain all instances of the account: managed nodes, instances of another cluster without a
+ * cluster UID in their tags, and instances without tags. None of them may end, and no managed Node may be deleted.
  */
 function unfiltered({ world }: WorkScene): WorkFault {
   const { state, api } = world.box.sandbox.aws;
@@ -108,8 +109,8 @@ function unfiltered({ world }: WorkScene): WorkFault {
 }
 
 /**
- * Lists say 200, no item, and a version that the store has not reached. Selected lists say the same. What is read by
- * its name is right.
+ * Lists are answered with 200, no items, and a version that the store has not reached, also lists with a selector.
+ * A read of one object by its name is answered correctly.
  */
 function emptied({ world, restarts }: WorkScene, of: Collection): WorkFault {
   const { transport } = world.box.sandbox;
@@ -131,12 +132,16 @@ function emptied({ world, restarts }: WorkScene, of: Collection): WorkFault {
     const resourceVersion = `${Number(body.metadata.resourceVersion) + 50}`;
     return { ...answer, body: { ...body, metadata: { resourceVersion }, items: [] } };
   };
-  // A process that starts meanwhile is told of no claim, so it makes two for the waiting pods, and two again.
+  // A process that starts during the fault sees no NodeClaims. So it creates two for the pending pods, and later
+  // two more.
   const costs = of === CLAIMS && restarts ? 4 : 0;
   return { met: { fault }, costs };
 }
 
-/** Every 20 seconds a watch expires, and the list that follows is the one of before the work, with its version. */
+/**
+ * Every 20 seconds a watch expires. Every second list after that is the one from before the work, with its old
+ * version.
+ */
 function relisted({ world }: WorkScene, of: Collection): WorkFault {
   const { transport } = world.box.sandbox;
   let past: KubeResponse | undefined;
@@ -162,7 +167,7 @@ function relisted({ world }: WorkScene, of: Collection): WorkFault {
   };
 }
 
-/** By the true clock the budget allows nothing. So nothing more ends, whatever this machine's clock says. */
+/** By the true time, the budget allows no disruption, so no node may end, whatever Karpenter's clock says. */
 function windowed(scene: WorkScene): WorkFault {
   const budget = (budgets: unknown) =>
     patch(scene, `${POOLS}/default`, { spec: { disruption: { budgets } } });
@@ -179,7 +184,7 @@ function windowed(scene: WorkScene): WorkFault {
     end: async () => {
       const after = await uids();
       const ended = before.filter((uid) => !after.includes(uid)).length;
-      // One claim is deleted by a user, or by a command that began before.
+      // One claim may end: one that a user deletes, or that a command removes which began before.
       if (ended > 1) throw new Error(`${ended} nodes end although the budget allows none`);
       await budget([{ nodes: "10%" }]);
     },

@@ -1,8 +1,9 @@
 /**
- * A cluster whose Karpenter works: it launches, replaces drifted nodes, drains or consolidates. In the middle of that a
- * fault happens (work-faults.ts), or with the start of the next process. The checks read the cluster and the account
- * directly: nothing ends under its pods, nothing ends or is launched without need, nothing is left over, and whoever
- * waits is told for what.
+ * Plays one fault (work-faults.ts) while Karpenter works: while it launches nodes, replaces drifted ones, drains or
+ * consolidates. The fault begins in the middle of the work, or when the next Karpenter process starts. The checks
+ * read the cluster and the cloud account directly. No instance ends while pods run on it. No node ends and none is
+ * launched without need. At the end nothing is left over. Every object that waits for minutes has an event or a
+ * condition that says why.
  */
 import { readFileSync } from "node:fs";
 import type { Event } from "../../src/apis/core/kinds.ts";
@@ -18,13 +19,13 @@ import { isClosed, isInitialized, isLeaving, isMoved, reasonOf } from "./facts.t
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-/** How long a fault lasts, unless it says otherwise: two runs of the garbage collectors. */
+/** Milliseconds that a fault lasts by default: long enough for two runs of the garbage collectors. */
 const FAULT_MS = 5 * MINUTE;
-/** Time for the cluster to settle afterwards. */
+/** Milliseconds in which the cluster must settle after the fault. */
 const SETTLE_MS = 60 * MINUTE;
-/** Time after which whoever waits must have been told for what. */
+/** An object that waits longer than this must have an event or a condition that says why. */
 const TOLD_MS = 5 * MINUTE;
-/** An event that is older tells nothing. */
+/** An older event does not count as the reason why an object waits. */
 const RECENT_MS = 20 * MINUTE;
 
 /** What Karpenter does when the fault begins. */
@@ -33,20 +34,26 @@ type Work = (typeof WORKS)[number];
 
 /** A fault, created again for each cluster. */
 export interface WorkFault {
-  /** Answers of the API server and of the cloud. */
+  /** How the API server and the cloud answer while the fault lasts. */
   readonly met?: FirstMet;
-  /** What happens before the work, when the fault begins, every ten seconds of it, and when it ends. */
+  /**
+   * Called before Karpenter's work begins. The next three are called when the fault begins, every ten seconds while
+   * it lasts, and when it ends.
+   */
   readonly prepare?: () => Promise<void> | void;
   readonly begin?: () => Promise<void> | void;
   readonly during?: () => Promise<void> | void;
   readonly end?: () => Promise<void> | void;
-  /** Milliseconds by which Karpenter's clock is off, by the milliseconds since the fault began. */
+  /** Milliseconds by which Karpenter's clock is ahead. `sinceMs`: milliseconds since the fault began. */
   readonly ahead?: (sinceMs: number) => number;
   readonly lastsMs?: number;
-  /** Nodes that a user ends by the fault itself, and further instances that it costs. Absent: none. */
+  /**
+   * `ends`: nodes that end because of the fault itself, as a user wanted. `costs`: further instances that are
+   * launched because of it. Absent: none.
+   */
   readonly ends?: number;
   readonly costs?: number;
-  /** Nobody can be told meanwhile, because nothing can be written. */
+  /** Whether Karpenter can write nothing during the fault. Then no event or condition is expected. */
   readonly isMute?: boolean;
 }
 
@@ -62,13 +69,16 @@ export interface WorkScene {
 /** Makes the fault for a cluster, before its work begins. */
 export type MakeFault = (scene: WorkScene) => WorkFault;
 
-/** A fault during a work. `restarts`: with the start of the next process, else in the middle of a run. */
+/**
+ * One fault during one kind of work. `restarts`: the fault begins with the start of the next process, otherwise in
+ * the middle of a run.
+ */
 interface WorkCase {
   readonly make: MakeFault;
   readonly work: Work;
   readonly seed: number;
   readonly restarts: boolean;
-  /** Whether a whole hour passes after the fault, also if the cluster has settled before. */
+  /** Whether a whole hour passes after the fault, even if the cluster settles earlier. */
   readonly isLong?: boolean;
 }
 
@@ -76,7 +86,7 @@ const EXAMPLES = new URL("../../examples/", import.meta.url);
 const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8")
   .replace("consolidationPolicy: WhenEmpty", "consolidationPolicy: WhenEmptyOrUnderutilized")
   .replace('values: ["spot", "on-demand"]', 'values: ["on-demand"]');
-/** Pods that each need a node of their own, and take some seconds to end. */
+/** A Deployment whose pods each need their own node and take some seconds to end. */
 const APART = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8")
   .replace("terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 20")
   .replace(
@@ -112,7 +122,7 @@ spec:
 const APART_PODS = 3;
 const SET_PODS = 2;
 
-/** Plays one case. Returns sentences about harm and a log; the sentences should be none. */
+/** Plays one case. Returns sentences about harm, which should be none, and the log. */
 export async function playWork(
   one: WorkCase,
 ): Promise<{ readonly said: readonly string[]; readonly log: readonly string[] }> {
@@ -147,7 +157,7 @@ class WorkStage {
     await world.scale("inflate", APART_PODS);
     const all = APART_PODS + SET_PODS;
     await world.until("the pods run", async () => (await stage.#running()).length === all, 600_000);
-    // Nodes that are new or nominated are no candidates.
+    // New and nominated nodes cannot be disrupted.
     await world.advance(3 * MINUTE);
     return stage;
   }
@@ -198,7 +208,7 @@ class WorkStage {
     return [...this.#said];
   }
 
-  /** Begins the work. Returns how many nodes it ends and how many instances it needs at most. */
+  /** Begins Karpenter's work. Returns how many nodes it may end, and how many instances it may launch. */
   async #work(): Promise<{ readonly ends: number; readonly needs: number }> {
     const world = this.#world;
     const nodes = this.#living().length;
@@ -244,7 +254,7 @@ class WorkStage {
     }
   }
 
-  /** Lets time pass until nothing is left to do, and some minutes more. */
+  /** Lets time pass until nothing is left over for some minutes, for an hour at most. */
   async #settle(isLong: boolean): Promise<void> {
     const { clock } = this.#world;
     const endMs = clock.now() + SETTLE_MS;
@@ -280,7 +290,7 @@ class WorkStage {
     this.#karpenter.cut();
   }
 
-  /** The cloud's answers. Before a termination arrives, the pods on the node are read. */
+  /** The cloud's answers. Before each termination, it is checked whether pods still run on the node. */
   #watching(): CloudFault {
     const { cloudFault } = this.#met;
     return async (call, input, go) => {
@@ -308,7 +318,7 @@ class WorkStage {
     if (pods.length > 0) this.#said.add(`${id} is ended under ${pods.length} pods`);
   }
 
-  /** IDs of Karpenter's instances that live. */
+  /** IDs of Karpenter's instances that are pending or running. */
   #living(): readonly string[] {
     return [...this.#world.box.sandbox.aws.state.instances.values()]
       .filter(({ fleetId, state }) => fleetId !== undefined && /pending|running/.test(state))
@@ -335,7 +345,7 @@ class WorkStage {
     return (await this.#pods()).filter(({ status }) => status?.phase === "Running");
   }
 
-  /** What is not where it belongs. */
+  /** What is not settled yet, one sentence each. */
   async #left(): Promise<readonly string[]> {
     const claims = await this.#claims();
     const nodes = await this.#world.list<Node>("Node", "v1", "karpenter.sh/nodepool");
@@ -359,7 +369,10 @@ class WorkStage {
     ];
   }
 
-  /** Whoever has waited for minutes must have a recent event, or a condition that says why. */
+  /**
+   * Adds a sentence for each object that has waited for minutes without a recent event, and without a condition
+   * that says why.
+   */
   async #checkTold(): Promise<void> {
     const nowMs = this.#world.clock.now();
     const waiting = await this.#waiting();

@@ -1,6 +1,6 @@
 /**
- * What an API server, its watches and its Lease do while Karpenter works, as data for work-stage.ts. Events arrive
- * twice, in a wrong order or never; lists are old; writes are refused, or succeed and are answered with an error.
+ * Faults of the API server, its watches and its Lease; work-stage.ts plays them. Events arrive twice, in the wrong
+ * order or never. Reads are slow. Writes are refused, or succeed although their answer is an error.
  */
 import type { KubeRequest, KubeResponse, KubeStream } from "../../src/kube/transport/transport.ts";
 import { type Fault, refusal } from "../replicas.ts";
@@ -13,7 +13,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const LEASE = "/apis/coordination.k8s.io/v1/namespaces/karpenter/leases/karpenter-leader-election";
 
-/** What a watch delivers instead of one event. */
+/** Returns the events that a watch delivers in place of `event`. `last`: the event before it. */
 type Twist = (event: Frame, last: Frame | undefined) => readonly Frame[];
 type Frame = { readonly type: string; readonly object: { readonly metadata: Meta } };
 type Meta = { readonly name?: string; readonly resourceVersion?: string };
@@ -104,7 +104,10 @@ const REASONS: Readonly<Record<number, string>> = {
   500: "InternalError",
 };
 
-/** Instances that end unused: a command that cannot be carried out for ten minutes is rolled back. */
+/**
+ * Number of instances that are launched and never used: a command that cannot be carried out for ten minutes is
+ * rolled back.
+ */
 function rolledBack({ work }: WorkScene): number {
   return work === "drift" || work === "consolidation" ? 1 : 0;
 }
@@ -121,13 +124,13 @@ function bookmark(resourceVersion: string): Frame {
   return { type: "BOOKMARK", object: { metadata: { resourceVersion } } };
 }
 
-/** Changes the events of a collection's watches. */
+/** Changes the events of the collection's watches by `twist`. */
 function twisted(scene: WorkScene, of: Collection, twist: Twist): WorkFault {
   const { transport } = scene.world.box.sandbox;
   const fault: Fault = async (request: KubeRequest): Promise<KubeResponse | undefined> => {
     const what = asked(request);
     if (what?.of !== of || !what.isWatch) return undefined;
-    // Karpenter may ask for protobuf, which cannot be changed here.
+    // Karpenter may ask for protobuf. This code changes only JSON, so the answer must be JSON.
     const answer = await transport.send({
       ...request,
       headers: { ...request.headers, accept: "application/json" },
