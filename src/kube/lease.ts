@@ -148,7 +148,10 @@ class Election implements Leadership {
     }
   }
 
-  /** Counts from the time of the request. Other replicas count from the moment they see the renewal, which is later. */
+  /**
+   * Extends the leadership from the time at which the renewal was requested. Other replicas count from the moment
+   * they see the renewal, which is later.
+   */
   #renewed(held: boolean, askedMs: number): void {
     if (held) this.#renewedAtMs = Math.max(this.#renewedAtMs, askedMs);
   }

@@ -25,7 +25,7 @@ export interface ListOptions {
 export interface KubeList<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** Whether `keep` has already been applied to the items. If so, they are frozen. */
+  /** Whether the items have already been reduced by `keep` of {@link KeepOptions}. If so, they are frozen. */
   readonly kept?: true;
 }
 

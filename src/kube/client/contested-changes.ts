@@ -8,7 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 5 * 60_000;
-/** A change that was not undone for so long is not contested any more. */
+/** Milliseconds after which a change that no program has undone is no longer contested. */
 const FORGOTTEN_MS = 60 * 60_000;
 
 /** How often the change was made on an object, and when last, by the monotonic clock. */

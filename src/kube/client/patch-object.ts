@@ -15,8 +15,9 @@ export const patchObject: PatchObject = async (client, kind, before, after) => {
   const { status: statusAfter, ...mainAfter } = after as KubeObject & { status?: unknown };
   const main = createMergePatch(mainBefore, mainAfter);
   const status = createMergePatch({ status: statusBefore ?? {} }, { status: statusAfter ?? {} });
-  // The second patch is locked to the version in the answer to the first one. So a change of the status before the
-  // first patch would go unnoticed, unless that is locked, too.
+  // The second patch carries the version from the answer to the first one. If it replaces a list of the status, the
+  // first patch must carry the old version. Otherwise a change to the status before the first patch would be
+  // overwritten unnoticed.
   const statusHoldsList = holdsList(status);
   let latest = before;
   try {

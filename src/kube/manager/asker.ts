@@ -13,8 +13,8 @@ import type { Request } from "./controller.ts";
 const PER_STEP = 256;
 
 /**
- * The requests of one event, computed only when needed. Undefined: an object was visited that needs no request. If the
- * iterator throws, its next item is read; a generator has ended then.
+ * The requests of one event, computed only when needed. An item is undefined if the visited object needs no
+ * request. If reading an item throws, the next item is read. A generator has no next item after it throws.
  */
 type Many = Iterable<Request | undefined>;
 

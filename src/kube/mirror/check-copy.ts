@@ -42,8 +42,8 @@ interface CheckOptions<T extends KubeObject> {
 /** Milliseconds between two checks of one kind. */
 const REST_MS = 60 * 60_000;
 /**
- * The same after an empty list. A faulty server may say that nothing is there, and at the start of a process no known
- * object contradicts it. To list an empty collection again costs little.
+ * Milliseconds between two checks if the last list was empty. A faulty server may answer with an empty list. At the
+ * start of a process no known object contradicts that. To list an empty collection again costs little.
  */
 const EMPTY_REST_MS = 5 * 60_000;
 /** The pause before the next check, as a multiple of the check's length. During a check the watch delivers nothing. */
@@ -116,7 +116,7 @@ export class CopyCheck<T extends KubeObject> {
     const { clock, copy, kind, log } = this.#options;
     const startMs = clock.elapsedMs();
     if (upTo === 0 || startMs < this.#dueMs) return;
-    // If the list fails, nothing speaks for an empty collection.
+    // A list that fails does not suggest that the collection is empty, so the long pause applies.
     let pauseMs = REST_MS;
     try {
       const { missed, gone, isEmpty } = await this.#compare(upTo);
@@ -152,7 +152,7 @@ export class CopyCheck<T extends KubeObject> {
       readPage: readPage && ((bytes) => namesOf(readPage(bytes), nameOf)),
     });
     const isEmpty = list.items.length === 0;
-    // The list comes from a server that lags behind, so it proves nothing.
+    // The list is older than the watch, because the server lags behind. So it proves nothing.
     if (versionOf(list) < upTo) return { missed: [], gone: [], isEmpty };
     const surplus = await inTurns(clock, copy.notIn(list.items, upTo), TURN_MS);
     const gone: T[] = [];

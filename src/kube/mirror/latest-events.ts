@@ -18,7 +18,10 @@ import { UnreadableFrame } from "../errors.ts";
 
 /** Number of bytes that may be held back. With more, the events are passed on at once. */
 const MOST_HELD_BYTES = 8 * 2 ** 20;
-/** What an event without a frame, as JSON gives it, counts as: about the memory of a whole pod. */
+/**
+ * Number of bytes that an event counts if it arrived as JSON, so that its size is not known. It is about the memory
+ * of a whole pod.
+ */
 const JSON_EVENT_BYTES = 16_384;
 
 type Waiting<T extends KubeObject> = WatchEvent<T> & { readonly frame?: Uint8Array };
@@ -30,7 +33,10 @@ export class LatestEvents<T extends KubeObject> {
   #open: HeldWatch<T> | undefined;
   #arrived = 0;
 
-  /** `readName`: decodes only the type of a frame and the name of its object. A Status must be decoded completely. */
+  /**
+   * `readName`: decodes only the type of a frame and the name of its object. It must decode a Status completely,
+   * because errors are passed on as they are.
+   */
   constructor(clock: Pick<Clock, "turnMs" | "sleep">, readName: ReadFrame<T>) {
     this.#clock = clock;
     this.#readName = readName;
@@ -146,7 +152,8 @@ class HeldWatch<T extends KubeObject> implements Watch<T> {
     const key = isNamed ? keyOf(event.object) : event.type;
     this.#held.delete(key);
     this.#held.set(key, event);
-    // Frames that arrived together share their memory, so replaced frames count, too.
+    // Frames that arrived together share one buffer. So a frame that was replaced still takes memory, and is
+    // counted, too.
     this.#heldBytes += event.frame?.length ?? JSON_EVENT_BYTES;
     if (this.#heldBytes > MOST_HELD_BYTES || event.type === "ERROR") this.#release();
   }
@@ -205,7 +212,7 @@ class HeldWatch<T extends KubeObject> implements Watch<T> {
     }
   }
 
-  /** The reader takes no further events. */
+  /** Called when the reader takes no further events. */
   #leave(): void {
     this.#isOver = true;
     this.isGiving = false;

@@ -132,7 +132,10 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   #newest = 0;
   /** Whether the last list is older than earlier data: the server lags behind, or its store was set back. */
   #isSetBack = false;
-  /** Whether a second read agreed that the store was set back. `listed`: and the list after it was handed over. */
+  /**
+   * Whether a second read of the store confirmed that its versions went back. `read`: it did. `listed`: the list
+   * after that was handed over, too.
+   */
   #restored: "no" | "read" | "listed" = "no";
   /** Whether the kind was listed before. Its objects count until the kind's definition is gone. */
   #listed = false;
@@ -369,7 +372,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     const waitMs = this.#backoffMs();
     log.debug("watch broke, resuming", { kind: kind.kind, error: String(error), waitMs });
     this.#tell("behind");
-    // The server answers, although wrongly, if its list is incomplete.
+    // With an IncompleteList the server has answered, so it counts as reachable.
     this.#away =
       error instanceof KubeError ? error.status >= 500 : !(error instanceof IncompleteList);
     // A server also answers 429 while its caches are not filled.

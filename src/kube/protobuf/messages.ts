@@ -91,7 +91,10 @@ type Message = ReadonlyMap<number, Field>;
 
 const known = new Map<string, Message>();
 
-/** Numbers and truth values that Go leaves out of JSON if they are 0 or false, because they are no pointers. */
+/**
+ * Numbers and truth values that Go leaves out of JSON if they are 0 or false, because their Go fields are not
+ * pointers.
+ */
 const NOTHING_IS_ABSENT: ReadonlySet<string> = new Set([
   "generation",
   "hostNetwork",

@@ -7,7 +7,7 @@ import type { Fields } from "./fields.ts";
 /** A key that outlives its message. */
 export interface KeyCopy {
   readonly bytes: Buffer;
-  /** What each stretch of bytes is: see {@link PartKey}. */
+  /** The kind and length of each stretch of bytes, as {@link PartKey} describes them. */
   readonly marks: readonly number[];
 }
 
@@ -78,7 +78,7 @@ export class PartKey {
     return hash;
   }
 
-  /** Whether the copy is of a key with the same fields. */
+  /** Whether the copy was made from a key with the same fields. */
   equals({ bytes, marks }: KeyCopy): boolean {
     const own = this.#marks;
     if (own.length !== marks.length) return false;

@@ -36,7 +36,7 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     pricing(deps, parts),
     /** Metrics of the types that can be launched, with their prices. */
     typeGauges(deps, parts),
-    /** Remembers how much memory nodes of a type really have. */
+    /** Remembers how much memory nodes of a type have reported. */
     capacityController(deps, parts),
     /** Deletes launch templates that no launch used recently. */
     launchTemplates(parts),

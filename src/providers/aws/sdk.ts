@@ -43,7 +43,7 @@ const QUEUE_CONFIG = {
   useQueueUrlAsEndpoint: false,
   // The SDK then builds its chain of middleware once for each command instead of for each call.
   cacheMiddleware: true,
-  // No checksum of message bodies: TLS protects them, and only emulators are called without it.
+  // Message bodies get no checksum, because TLS protects them. Only emulators are called without TLS.
   md5: false as const,
   logger: quietLogger(),
 };

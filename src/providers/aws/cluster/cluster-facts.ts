@@ -80,7 +80,7 @@ export class ClusterFacts {
     try {
       return (await this.#cluster("the CA", "--cluster-ca-bundle")).certificateAuthority?.data;
     } catch {
-      // The cluster is not on EKS. The CA is then part of the nodes' image.
+      // The cluster is not on EKS. Then the nodes' image must contain the CA.
       return undefined;
     }
   }

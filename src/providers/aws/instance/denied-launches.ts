@@ -61,8 +61,8 @@ export class DeniedLaunches {
   /** Instances of such calls that no claim got, by the last list. */
   #strays: readonly Instance[] = [];
   /**
-   * The UID of the claim that got each found instance, by ID. EC2 names the instance again if its call is repeated,
-   * maybe for another claim.
+   * The UID of the claim that got each found instance, by ID. If the call is repeated, maybe for another claim,
+   * EC2's answer contains the instance again.
    */
   readonly #given = new Map<string, string>();
 
@@ -72,8 +72,9 @@ export class DeniedLaunches {
   }
 
   /**
-   * The answer names too few instances. `isSoldOut`: it names errors of capacity, and is believed unless EC2 was wrong
-   * lately. Else instances may be listed within a minute. `input`: a fleet of one.
+   * Records that EC2's answer names too few instances. If it names errors of capacity (`isSoldOut`), it is believed
+   * unless EC2 was wrong within the last hour. Otherwise the call's result is unknown for a minute. `input`: a
+   * fleet of one.
    */
   doubt(
     token: string,
@@ -92,7 +93,7 @@ export class DeniedLaunches {
       this.#calls = [...this.#calls, { token, fleet: fleetOf(input), atMs }];
   }
 
-  /** EC2 named every instance of the call. */
+  /** Call it when EC2 has named every instance of the call. The call is forgotten. */
   settle(token: string): void {
     this.#calls = this.#calls.filter((one) => one.token !== token);
     this.#soldOut.delete(token);
@@ -146,7 +147,10 @@ export class DeniedLaunches {
     return [...found, ...(await this.#takeStrays(input, left))];
   }
 
-  /** Instances that EC2 denied, and that a fleet of this input could have launched, too. */
+  /**
+   * Instances that EC2 launched although it answered with errors of capacity, and that a fleet of this input could
+   * have launched, too.
+   */
   async #takeStrays(
     input: CreateFleetInput,
     uids: readonly string[],
@@ -201,7 +205,7 @@ export class DeniedLaunches {
     return this.#clock.elapsedMs() - this.#liedMs < DOUBTED_MS;
   }
 
-  /** Notes which of these instances no claim got, although EC2 denied them. */
+  /** Remembers which of these instances EC2 launched although it answered with errors of capacity, and no claim got. */
   #note(instances: readonly Instance[]): void {
     this.#strays = instances.filter((one) => this.#isStray(one));
     for (const one of this.#strays) {
@@ -220,7 +224,10 @@ export class DeniedLaunches {
     );
   }
 
-  /** Calls for the pool of this fleet that EC2 denied within a minute and of which it has shown no instance. */
+  /**
+   * Calls of the last minute for the pool of this fleet that EC2 answered with errors of capacity, and of which no
+   * instance has been seen.
+   */
   #doubtedOf(input: CreateFleetInput): readonly (readonly [string, SoldOutCall])[] {
     const fromMs = this.#clock.elapsedMs() - LISTED_MS;
     const pool = poolOf(input);
@@ -246,7 +253,7 @@ export class DeniedLaunches {
       this.#ec2.describeInstances({ Filters, MaxResults: 1_000, ...next }),
     );
     const found = pages.flatMap((page) => page.Reservations.flatMap((r) => r.Instances));
-    // An endpoint that ignores filters answers with instances of other calls and of others in the account.
+    // An endpoint that ignores filters answers with instances of other calls and of other users of the account.
     return found.filter(
       (one) => ["pending", "running"].includes(one.State.Name) && tokens.includes(tokenOf(one)),
     );
@@ -257,7 +264,7 @@ export class DeniedLaunches {
 export function withToken(input: CreateFleetInput, token: string): CreateFleetInput {
   const TagSpecifications = (input.TagSpecifications ?? []).map((one) => {
     if (one.ResourceType !== "instance") return one;
-    // A tag of the user's with this key goes: EC2 refuses a key that is given twice.
+    // EC2 refuses a key that is given twice, so a user's tag with this key is dropped.
     const others = one.Tags.filter(({ Key }) => Key !== LAUNCH_TAG);
     return { ...one, Tags: [...others, { Key: LAUNCH_TAG, Value: token }] };
   });
@@ -285,7 +292,10 @@ function isOfPool({ TagSpecifications = [] }: CreateFleetInput, { Tags }: Instan
   );
 }
 
-/** Whether the fleet could have launched the instance of this denied call: its template, type, subnet and image. */
+/**
+ * Whether the fleet could have launched this instance of a call that EC2 answered with errors of capacity. Compares
+ * template, type, subnet, image, capacity type and pool.
+ */
 function fits(input: CreateFleetInput, instance: Instance, denied: SoldOutCall): boolean {
   const configs = input.LaunchTemplateConfigs.filter((one) =>
     denied.templates.has(templateOf(one)),

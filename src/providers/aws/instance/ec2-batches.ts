@@ -99,7 +99,10 @@ export class Ec2Batches {
   }
 }
 
-/** The joined calls. Each slows down for itself when AWS throttles it, so that no whole batch fails. */
+/**
+ * The calls that are batched. If AWS throttles one of them, only that call is slowed down, and its batch does not
+ * fail.
+ */
 type Batched = Pick<Ec2Api, "createFleet" | "describeInstances" | "terminateInstances">;
 
 function paced(ec2: Ec2Api, clock: Clock): Batched {
@@ -118,14 +121,14 @@ interface Fleets {
   readonly denied: DeniedLaunches;
 }
 
-/** Instances of calls whose result is unknown come first. Only what is left over is launched. */
+/** First takes instances of earlier calls whose result was unknown, then launches the missing ones. */
 async function createFleet(
   fleets: Fleets,
   wishes: readonly FleetWish[],
 ): Promise<readonly (FleetAnswer | Error)[]> {
   const [first] = wishes;
   if (first === undefined) return [];
-  // If EC2 does not list instances, the launch goes on.
+  // The launch continues if EC2 does not answer the question about earlier instances.
   const late = await fleets.denied.forFleet(first.input, uidsOf(wishes)).catch(() => []);
   const served = late.map((group) => ({ instance: oneOf(group), errors: [] }));
   for (const { claimUid } of wishes.slice(0, late.length)) fleets.tokens.heard(claimUid, true);
@@ -180,7 +183,10 @@ interface Launched {
   readonly named: readonly OneInstance[];
 }
 
-/** Instances of the call that its answer does not name. EC2 is asked unless the answer is complete, or sure. */
+/**
+ * Instances of the call that its answer does not name. EC2 is asked for them, unless the answer names enough
+ * instances or is a certain refusal.
+ */
 async function unnamed(
   { denied }: Fleets,
   { token, input, wishes, answer, named }: Launched,
@@ -189,7 +195,7 @@ async function unnamed(
     denied.settle(token);
     return [];
   }
-  // EC2 did not begin a call that it refused.
+  // A call that EC2 refused for certain has launched nothing.
   if (answer instanceof Error && (isThrottled(answer) || !isPassing(answer))) return [];
   const isSoldOut = !(answer instanceof Error) && answer.Errors.length > 0;
   const known = named.map(({ instanceId }) => instanceId);

@@ -97,7 +97,10 @@ export interface LaunchInput {
 }
 
 const EFA = "vpc.amazonaws.com/efa";
-/** Pods that request this resource run in Nitro enclaves. Upstream v1.15 has only spec.enclaveOptions of the class. */
+/**
+ * Pods that request this resource run in Nitro enclaves. karpenter-ts only: upstream v1.15 knows only
+ * spec.enclaveOptions of the class.
+ */
 const ENCLAVE = "eks.amazonaws.com/nitro-sandbox";
 
 /** Launches one instance for the claim. Rejects with InsufficientCapacityError or CreateError. */

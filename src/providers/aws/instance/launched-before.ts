@@ -1,7 +1,7 @@
 /**
- * Whether a running instance is what a launch of a claim would create now. Then the claim gets this instance instead of
- * a new one. Pure. In doubt the answer is no, which costs at most a second instance. User data cannot be compared, so
- * it may be that of the class some minutes ago.
+ * Whether a running instance is what a launch of a claim would create now. Then the claim gets this instance
+ * instead of a new one. Pure. In doubt the answer is no, which costs at most a second instance. User data cannot be
+ * compared, so the instance may have the user data that the class had some minutes before.
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { amiFor } from "../ami/choose.ts";

@@ -90,7 +90,7 @@ export class Quotas {
     );
   }
 
-  /** Takes over the values that another Karpenter process reported. */
+  /** Uses these values, which AWS returned or another Karpenter process reported. */
   restore(quotas: readonly VcpuQuotaUse[], vcpus: ReadonlyMap<string, number>): void {
     this.#vcpus = vcpus;
     const sorted = [...quotas].sort((a, b) => (a.code < b.code ? -1 : 1));
