@@ -29,7 +29,8 @@ function takeChange(engine: Engine, sink: CrdSink, event: StoreEvent): void {
   const { name } = event.object.metadata;
   if (store.get(CRDS, undefined, name) !== undefined) bringUpToDate(engine, name);
   else {
-    // Another CRD may have waited for these names.
+    // The names of the deleted CRD are free now. A CRD that was not accepted because of these names may be accepted
+    // now.
     for (const { metadata } of store.list(CRDS).objects) bringUpToDate(engine, metadata.name);
   }
   sink.setCrds(store.list(CRDS).objects);

@@ -135,7 +135,7 @@ class Scheduler {
     }
   }
 
-  /** Writes on the pod that it fits nowhere, and preempts pods of lower priority if that helps. */
+  /** Writes to the pod's status that it fits nowhere, and preempts pods of lower priority if that helps. */
   async #refuse(waiting: Waiting, result: Feasible): Promise<void> {
     const { snapshot, queue } = this.view;
     const { pod } = waiting;

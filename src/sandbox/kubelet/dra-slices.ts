@@ -1,8 +1,9 @@
 /**
  * Which ResourceSlices the drivers of DRAConfig objects must publish. The devices of one driver on one node
  * are one pool, `DRIVER/NODE`, and all its slices have the same generation.
- * upstream: dra-kwok-driver/pkg/controllers. There each slice has a generation of its own, and the pools of a
- * node count their slices separately. So a reader may take slices as outdated or incomplete.
+ * upstream: dra-kwok-driver/pkg/controllers. Upstream's driver gives each slice a generation of its own, and counts
+ * slices separately for each pool of a DRAConfig. So a reader may take upstream's slices for outdated or
+ * incomplete.
  */
 import type { Node } from "../../apis/core/node.ts";
 import type { Device, ResourceSlice } from "../../apis/resource/kinds.ts";

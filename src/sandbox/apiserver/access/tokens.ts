@@ -14,7 +14,10 @@ export interface Reference {
 /** The claims of a service account's token. */
 export interface Claims {
   readonly aud: readonly string[];
-  /** Times of the token in seconds since 1970: its end, and as `iat` and `nbf` its issue and its begin. */
+  /**
+   * Times of the token in seconds since 1970: `exp` is its end, `iat` the time at which it was issued, `nbf` the
+   * beginning of its validity.
+   */
   readonly exp: number;
   readonly iat: number;
   readonly iss: string;

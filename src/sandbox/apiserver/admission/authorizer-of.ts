@@ -21,7 +21,8 @@ export function authorizerOf({ engine, user, definition, path }: Call, name: str
         ? user
         : {
             name: `system:serviceaccount:${account.namespace}:${account.name}`,
-            // A real token of this account would add system:authenticated. Upstream leaves it out here.
+            // A real token of this account would also have the group system:authenticated. Upstream's expressions
+            // do not add that group.
             groups: ["system:serviceaccounts", `system:serviceaccounts:${account.namespace}`],
           };
     return authorize(engine.store, sender, question);

@@ -100,7 +100,7 @@ export function meter(environment: Environment, reach: string): void {
 
 let reached: ((evaluator: Evaluator) => void) | undefined;
 
-/** Called by the function that the expression `reach` of {@link meter} calls. */
+/** Receives the engine's evaluator. The function that the expression `reach` of {@link meter} calls must call this. */
 export function tellEvaluator(evaluator: Evaluator): void {
   reached?.(evaluator);
 }
@@ -196,7 +196,7 @@ function isConstant(items: readonly Node[]): boolean {
   return items.every(({ op }) => op === "value");
 }
 
-/** The cost of a loop beside its iterations. `exists_one` also counts and compares at the end. */
+/** The cost of a loop without the cost of its iterations. `exists_one` also counts and compares at the end. */
 function costOfLoop({ init }: Comprehension): number {
   return typeof init.args === "number" ? 2 : 1;
 }

@@ -199,8 +199,8 @@ function joined(path: string, step: string): string {
 }
 
 /**
- * Lists, by Go struct, that decoding keeps even if they are empty. Their defaults apply only to a missing list,
- * so validation can refuse the empty one.
+ * By Go struct: names of lists that decoding keeps even if they are empty. Their defaults apply only to a missing
+ * list, so validation can refuse the empty one.
  * upstream: pkg/apis/autoscaling/v2/defaults.go copyHPAScalingRules
  */
 const TOLD_FROM_NONE: Readonly<Record<string, ReadonlySet<string>>> = {

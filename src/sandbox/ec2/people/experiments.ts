@@ -1,7 +1,7 @@
 /**
- * The Fault Injection Service, only for interruptions of spot instances. A template says which instances and
- * when; an experiment runs it. It sends a rebalance recommendation at once, the notice two minutes before the
- * end, and then interrupts. Other actions, selection by tags and stop conditions are refused.
+ * The Fault Injection Service, only for interruptions of spot instances. A template says which instances and when;
+ * an experiment runs it. The experiment sends a rebalance recommendation at once and the notice two minutes before
+ * the end, and then interrupts the instances. Other actions, selection by tags and stop conditions are refused.
  */
 import type { Timer } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";

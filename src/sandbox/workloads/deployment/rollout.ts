@@ -107,7 +107,7 @@ function scaleInProportion(
   const [only] = active;
   if (active.length <= 1) {
     const target = only ?? current;
-    // The only set with pods is an old one. The new size is given to it, and not yet to the current set.
+    // The only set with pods is an old one. It gets the new size, and the current set does not get it yet.
     if (target === undefined || (older.length > 0 && target !== current)) {
       return resizedBy(target, wanted);
     }
