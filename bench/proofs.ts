@@ -35,8 +35,8 @@ const PROOF_FUNCTIONS = new Set([
   "unseenPods",
 ]);
 /**
- * The file of a proof that each request passes through. Only samples with this file as the innermost frame count as the
- * proof.
+ * Every request passes through this file, which belongs to a proof. A sample counts for the proof only if its
+ * innermost frame is in this file.
  */
 const HEARD = /kube\/transport\/server-clock\.ts/;
 /** Code of the controller alone, of the sandbox alone, and of both: requests, mirrors, the manager. */

@@ -191,9 +191,9 @@ class Guard {
   readonly #common: Common;
   readonly #connections: Shares;
   readonly #sockets = new Set<Socket>();
-  /** The last response on each connection, while it is not complete. */
+  /** The response to the newest request on each connection, until it is complete. */
   readonly #answers = new WeakMap<Socket, ServerResponse>();
-  /** Connections with a request since Node last called them late. */
+  /** Connections on which a request arrived after Node last reported them as late. */
   readonly #asked = new WeakSet<Socket>();
   readonly #bound: string | undefined;
 
@@ -236,8 +236,8 @@ class Guard {
   }
 
   /**
-   * Node checks times before it reads sockets. If the process was busy for long, a request that came in time is only
-   * read after this check. So the connection is looked at again when all sockets have been read.
+   * Node checks times before it reads sockets. If the process was busy for long, a request that came in time is
+   * only read after this check. So this method checks the connection again when all sockets have been read.
    */
   #late(error: NodeJS.ErrnoException, socket: Socket): void {
     const before = this.#answers.get(socket);
@@ -253,7 +253,10 @@ class Guard {
     });
   }
 
-  /** Whether the last request of the connection is complete, and is another one than that of `before`. */
+  /**
+   * Whether the newest request on the connection has arrived completely. False if `before` is the response to that
+   * request.
+   */
   #isWhole(socket: Socket, before?: ServerResponse): boolean {
     const last = this.#answers.get(socket);
     return last !== before && last?.req.complete === true;

@@ -16,7 +16,10 @@ import { type Account, CLUSTER, ROLE } from "./moto-world.ts";
 
 export const TEMPLATE = "karpenter.k8s.aws/10229783215098273461";
 export const PROFILE = `${CLUSTER}_6283519402733621543`;
-/** Any number will do: the hash version is upstream's, and our operator ignores hashes of another version. */
+/**
+ * The hash of the EC2NodeClass. Its value does not matter, because our operator ignores hashes of upstream's hash
+ * version.
+ */
 const CLASS_HASH = "4950366118253097694";
 /** The result of upstream's NodePool.Hash (sigs.k8s.io/karpenter v1.14.1) for the pool below. */
 const POOL_HASH = "6821555240594823858";

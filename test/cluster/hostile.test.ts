@@ -65,7 +65,8 @@ describe("the controller works on with an API server that", { timeout: 400_000 }
       return `${word} ${((performance.now() - healedMs) / 1_000).toFixed(1)} s`;
     };
     let reminded = 0;
-    // Splits the recovery by cause: the server, the workload controllers, Karpenter, and kube-scheduler with kwok.
+    // Measures the recovery of each part: the server, the workload controllers, Karpenter, and kube-scheduler with
+    // kwok.
     const steps = [
       await took("server answers", async () => (await story.scale(NODES)) === undefined),
       await took("pods are there", async () => (await story.pods()) === NODES),

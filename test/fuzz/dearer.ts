@@ -45,7 +45,7 @@ const CLASSES: readonly DearerClass[] = [
       [...theirFacts.pods.values()].some((pod) => isAhead(pod, theirFacts)),
   },
   {
-    // Upstream orders equal domains randomly in each run.
+    // Upstream orders equal domains randomly in each run. A run may be cheap only by chance.
     name: "upstream's lots fell well: ours costs no more than its median",
     applies: (one) => one.ourPrice(one.scenario) <= one.theirPrice(one.scenario),
   },
@@ -59,13 +59,13 @@ const CLASSES: readonly DearerClass[] = [
     },
   },
   {
-    // Upstream drops preferences that can be met.
+    // Upstream drops some preferences, although they can be met. karpenter-ts meets them at a higher price.
     name: "wishes that ours meets: with none ours costs no more than upstream's does with them",
     applies: (one) => one.ourPrice(withoutWishes(one.scenario)) <= one.theirPrice(one.scenario),
   },
   {
-    // If a picked zone does not fit, upstream continues with a NodePool of lower weight. karpenter-ts first tries the
-    // next zone.
+    // If a pod's zone does not fit a NodePool, upstream continues with a NodePool of lower weight. karpenter-ts
+    // first tries the next zone, so NodePools of higher weight get more pods.
     name: "heavier NodePools get more of ours: without them ours costs no more than upstream's median",
     applies: (one) => {
       const heavier = heavierPools(one);

@@ -22,7 +22,7 @@ import type { Outcome } from "./upstream.ts";
 export interface Difference {
   readonly scenario: Scenario;
   readonly pod: Json;
-  /** Why our plan leaves the pod pending. */
+  /** Why the plan of karpenter-ts leaves the pod pending. */
   readonly reason: string;
   readonly theirs: Outcome;
   readonly ours: Plan;
@@ -58,7 +58,10 @@ export interface Difference {
   readonly oursLater: () => boolean;
   /** Whether karpenter-ts places the pod with all plan sources. */
   readonly oursByPlanner: () => boolean;
-  /** The plan of karpenter-ts by the source "upstream-exact greedy". */
+  /**
+   * The plan of karpenter-ts with only the rules of upstream's code (the plan source "upstream-exact greedy").
+   * Undefined: that source does not apply.
+   */
   readonly oursToTheLetter: () => Plan | undefined;
   /** Results of several runs of upstream for this or another scenario. Upstream picks randomly among equals. */
   readonly theirRuns: (scenario: Scenario) => readonly Outcome[];
@@ -352,8 +355,8 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Upstream counts a pod on a planned node by the node's requirements only. karpenter-ts also uses the fact that the
-    // node's types allow only one domain.
+    // Upstream counts a pod on a planned node by the node's requirements only. If the node's types allow only one
+    // domain, karpenter-ts counts the pod there, too.
     name: "it is the first of its kind only if it comes before those that are elsewhere: without them ours places it",
     applies: (one) => {
       const elsewhere = new Set(elsewhereOf(one.pod, one.theirFacts).map(keyOf));

@@ -42,7 +42,7 @@ export function withoutDaemonPorts(scenario: Scenario): Scenario {
   });
 }
 
-/** Pods of the same spec as this one without topology spread. */
+/** The scenario in which no pod with the same spec as `pod` has topology spread constraints. */
 export function withoutSpreadOf(scenario: Scenario, pod: Json): Scenario {
   const own = JSON.stringify(pod.spec);
   return changedSpecs(scenario, "Pod", (spec) => {

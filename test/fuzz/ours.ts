@@ -62,7 +62,10 @@ export function planned(scenario: Scenario, options: PlannerOptions): Plan {
   return asRead(planBatch(input, options), input);
 }
 
-/** The plan of the source "upstream-exact greedy". Undefined: that source does not apply. */
+/**
+ * The plan with only the rules of upstream's code (the plan source "upstream-exact greedy"). Undefined: that source
+ * does not apply.
+ */
 export function plannedToTheLetter(scenario: Scenario): Plan | undefined {
   const input = inputOf(scenario);
   const batch = atOnce(prepare(input));

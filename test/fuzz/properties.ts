@@ -1,6 +1,7 @@
 /**
- * Rules for every plan. The validator accepts it. It places every pod that the greedy rules place. It costs no more,
- * unless it places further pods, and gives heavier NodePools no fewer pods. The order of the input does not matter.
+ * Rules for every plan. The validator accepts it. It places every pod that the greedy rules place. It costs no
+ * more, unless it places more pods, and gives NodePools of higher weight no fewer pods. The order of the input does
+ * not matter.
  */
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";

@@ -31,7 +31,10 @@ export function schedulerFaults(scenario: Scenario, plan: Promised): string[] {
   );
 }
 
-/** Whether kube-scheduler may bind pods before all nodes of the plan exist, as in a real cluster. */
+/**
+ * When kube-scheduler may bind pods: before all nodes of the plan exist, as in a real cluster, or only once all are
+ * ready.
+ */
 export type Coming = "any time" | "all up";
 
 /**

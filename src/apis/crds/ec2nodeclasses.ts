@@ -54,7 +54,7 @@ const EXACTLY_ONE_PROFILE: Rule = [
 /** Part of upstream's message for a field that excludes others. The name of the list of terms follows it. */
 const COMBINED = "with a combination of other fields in";
 
-/** Allowed families beside an alias: the alias's own family, or Custom. */
+/** The values of `amiFamily` that upstream allows if an alias is set: the alias's own family, or Custom. */
 const ALIAS_FAMILIES: readonly (readonly [prefix: string, family: string])[] = [
   ["al2", "AL2"],
   ["al2023", "AL2023"],

@@ -110,7 +110,10 @@ export function explainPools(read: ReadPicture): PoolList {
   };
 }
 
-/** The brake on involuntary ends, as stored on the pools. It applies to the whole cluster. Undefined: it is off. */
+/**
+ * The brake on involuntary deletions of nodes, as stored on the pools. It applies to the whole cluster. Undefined:
+ * it is off.
+ */
 export function brakeOf({ picture, manifests }: ReadPicture): BrakeAnswer | undefined {
   const shown = shownBrake(manifests.pools, picture.nowMs);
   return shown === undefined ? undefined : brakeAnswer(shown);
@@ -226,7 +229,7 @@ function planFor(
   return { says, plan: { to: "nowhere", ...unplaced, ...refusing } };
 }
 
-/** Why kube-scheduler would probably not bind the pod to this node now: what keeps the node from being ready. */
+/** Why kube-scheduler would probably not bind the pod to this node now, or that there is room for the pod. */
 function whatOf(picture: Picture, name: string): string {
   const node = picture.nodes.find((one) => one.name === name);
   const coming = node === undefined ? undefined : notReady(picture, node);

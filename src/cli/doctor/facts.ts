@@ -75,7 +75,7 @@ export interface DoctorFacts {
   readonly account: string;
   /** Whether this is the account of whoever runs the doctor. */
   readonly isOwnAccount: boolean;
-  /** The ServiceAccount does not exist, so its rights were not checked. */
+  /** Whether the ServiceAccount does not exist. If so, its rights were not checked. */
   readonly isAccountMissing: boolean;
   readonly rights: readonly AskedRight[];
   readonly crds: readonly Crd[];

@@ -20,7 +20,7 @@ import { type CheckedItem, installDefinitions } from "../checks/checks.ts";
 import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
 import { unknownFields } from "./unknown-fields.ts";
 
-/** Kinds of claims. Upstream ended Machines with v0.32; this controller serves them beside v1. */
+/** Kinds of claims. Upstream ended Machines with v0.32; this controller still serves them. */
 const CLAIMS: ReadonlySet<string> = new Set(["NodeClaim", "Machine"]);
 const POOLS: ReadonlySet<string> = new Set(POOL_KINDS.map(({ kind }) => kind));
 /** Maximum number of names in a sentence. */

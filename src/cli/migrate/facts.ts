@@ -11,7 +11,7 @@ export interface MigrationFacts {
   readonly nowMs: number;
   /** CustomResourceDefinitions of Karpenter's groups. */
   readonly crds: readonly Crd[];
-  /** Objects of these kinds, in the newest version that is served. */
+  /** Objects of the kinds in `crds`, in the newest version that is served. */
   readonly objects: readonly KubeObject[];
   readonly nodes: readonly Node[];
   /** Deployments that run a Karpenter. */

@@ -207,7 +207,7 @@ function reasonLines({ reason, nodePools }: Unplaced): string[] {
   );
 }
 
-const NO_FIX = "none found: no few changes of the pod or a NodePool place it";
+const NO_FIX = "none found: no small change of the pod or a NodePool would place it";
 
 /**
  * Counts of the reasons: `general: instance types ruled out: 4 too small for its requests`. `why` is put before

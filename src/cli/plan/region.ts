@@ -1,6 +1,6 @@
 /**
- * Finds the AWS region of a plan from the zones in the input, and these zones. The order: zones of nodes and pools, of
- * classes' subnets, of volumes, and of pods' requirements.
+ * Finds the AWS region of a plan by the zones that the input names, and which of the zones d to f it names. The
+ * search order: nodes, NodePools, subnets of node classes, volumes, StorageClasses, pods and pod templates.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
@@ -24,7 +24,7 @@ const MORE_LETTERS: ReadonlyMap<string, string> = new Map([
 ]);
 const REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d$/;
 
-/** A label key with its wanted values. */
+/** A label key and the values that an object has or asks for. */
 interface Said {
   readonly key: string;
   readonly operator?: string | undefined;
@@ -68,7 +68,10 @@ function placesIn(all: Iterable<Said>, region: string): Set<string> {
   return zones;
 }
 
-/** The zones of what is there, and no wishes. */
+/**
+ * The zones of nodes, classes' subnets and volumes, which exist. Zones that pools or pods only ask for are left
+ * out.
+ */
 function* existing(manifests: Manifests): Generator<Said> {
   yield* saidByNodes(manifests);
   yield* saidByClasses(manifests);

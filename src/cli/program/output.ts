@@ -15,8 +15,8 @@ export function toStderr(text: Printed): void {
 }
 
 /**
- * Returns a function that prints text beside an answer: to standard error if `data` is true, because standard output
- * then has data for a program, otherwise to standard output.
+ * Returns a function that prints text that is not part of the answer: to standard error if `data` is true, because
+ * standard output then has data for a program, otherwise to standard output.
  */
 export function besides(data: boolean): (text: Printed) => void {
   return data ? toStderr : toStdout;

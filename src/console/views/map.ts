@@ -38,7 +38,7 @@ export function mapView(fleet: Fleet, beside?: BesideFleet): View<MapHead, MapRo
   return atOnce(mapViewInSteps(fleet, beside));
 }
 
-/** What the rows say beside the fleet, by node name. */
+/** What the rows show in addition to the fleet, by node name. */
 export interface BesideFleet {
   readonly moves?: MovesUnderWay;
   /** Number of pods of CapacityBuffers for which the node keeps room. */
@@ -77,7 +77,10 @@ export function* mapViewInSteps(
   };
 }
 
-/** The row of the node itself stays the same object unless there is something beside it. */
+/**
+ * The row of one node. It stays the same object if the node has no planned moves and keeps no room for
+ * CapacityBuffers.
+ */
 function wholeRow(node: FleetNode, { moves, room }: BesideFleet): MapRow {
   const row = mapRow(node);
   const to = moves?.get(node.name);

@@ -119,8 +119,8 @@ export function* provision(before: Model, plan: PlanPass): Steps<Played> {
 }
 
 /**
- * Binds pending pods to existing nodes as kube-scheduler would. kube-scheduler knows nothing of CapacityBuffers, so
- * these pods may take their room. Without CapacityBuffers, nothing is bound here: the plan places these pods.
+ * Binds pending pods to existing nodes as kube-scheduler would. kube-scheduler ignores CapacityBuffers, so these
+ * pods may take their room. Without CapacityBuffers, nothing is bound here: the plan places these pods.
  */
 function* takeRoom(model: Model, plan: PlanPass): Steps<Played> {
   const { scheduling, nowMs } = model.picture;

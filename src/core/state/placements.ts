@@ -331,8 +331,8 @@ export class Placements {
 }
 
 /**
- * When the seat ends if its pod does not come, in epoch milliseconds. The first call notes since when the seat is
- * vacant. If only planning did, a node would wait for ever while no pod is pending.
+ * When the seat ends if its pod does not come, in epoch milliseconds. The first call stores since when the seat is
+ * vacant. Planning is not the only caller, because it does not run while no pod is pending.
  */
 function endOf(seat: Seat, nowMs: number): number {
   if (seat.podUid !== undefined) return seat.plannedMs + MOST_AWAITED_MS;

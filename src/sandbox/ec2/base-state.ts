@@ -30,7 +30,7 @@ export interface BaseOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly region: string;
-  /** Zones of the region beside a to c, from d to f. The cluster has no subnets there. Default: none. */
+  /** More zones of the region than a to c, from d to f. The cluster has no subnets there. Default: none. */
   readonly moreZones?: readonly string[];
   readonly clusterName: string;
   /** The version, such as `1.34` or `v1.34.2`. Images are published for the minor version. */

@@ -92,7 +92,10 @@ const RANKS: Readonly<Record<Edit["change"], number>> = {
   dropRule: 9,
   request: 10,
 };
-/** Added to the rank of an edit after which the pod requests nothing of a resource. Owners mind that most. */
+/**
+ * Added to the rank of an edit after which the pod requests nothing of a resource. Such an edit has the highest
+ * rank.
+ */
 const NOTHING_LEFT = 1;
 
 /** The rank of an edit. Within one kind of edit, a larger change has a higher rank. */

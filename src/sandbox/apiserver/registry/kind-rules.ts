@@ -1,5 +1,5 @@
 /**
- * The rules that a built-in kind has beside its schema: defaults, set-up, immutable fields, validation.
+ * The rules that a built-in kind has in addition to its schema: defaults, set-up, immutable fields, validation.
  * `builtin.ts` joins rules and schema into a ResourceDefinition.
  */
 

@@ -31,7 +31,7 @@ export interface Listing {
 const HISTORY_LIMIT = 20_000;
 /** Limit of the memory of all kept writes, in bytes. */
 const HISTORY_LIMIT_BYTES = 64 * 1_024 * 1_024;
-/** Memory of a kept write beside its object, in bytes. */
+/** Memory of a kept write in addition to its object, in bytes. */
 const EVENT_BYTES = 128;
 
 /** `namespace/name`; the namespace is empty for cluster-scoped objects. */

@@ -25,7 +25,7 @@ export function amountsTaken(
   return taken;
 }
 
-/** Whether the device has room for `taken` beside the amounts that others hold. */
+/** Whether the device has room for `taken` in addition to the amounts that others hold. */
 export function hasRoom(device: Device, taken: Amounts, held: Amounts | undefined): boolean {
   return Object.entries(device.capacity ?? {}).every(
     ([name, { value }]) => (held?.get(name) ?? 0n) + (taken.get(name) ?? 0n) <= nano(value),
