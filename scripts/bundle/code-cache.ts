@@ -26,7 +26,7 @@ export async function makeCodeCache(
   folder: string,
   { node: [program, ...flags], commandLines }: WarmUp,
 ): Promise<number> {
-  // Without this the content of an older cache would be kept too.
+  // The warm-up would load an older cache, and the new cache would contain its functions too.
   const cache = join(folder, `${file}.cache`);
   rmSync(cache, { force: true });
   const work = mkdtempSync(join(tmpdir(), "karpenter-warm-up-"));

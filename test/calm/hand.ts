@@ -265,7 +265,7 @@ export class Hand {
     });
   }
 
-  /** Removes everything that would keep nodes from leaving forever. */
+  /** Removes everything that would keep a node from ever leaving. */
   async release(): Promise<void> {
     for (const { name, held } of this.#story.apps)
       if (held) await this.#rollOut(name, { "karpenter.sh/do-not-disrupt": null });

@@ -31,7 +31,10 @@ export async function openAccount(client: KubeClient, admin: string): Promise<st
   return tokenFile(client, admin, NAMESPACE, NAME);
 }
 
-/** A kubeconfig beside the administrator's that holds nothing but a fresh token of the ServiceAccount. */
+/**
+ * Writes a kubeconfig that contains only a new token of the ServiceAccount. It is in the folder of the
+ * administrator's kubeconfig.
+ */
 export async function tokenFile(
   client: KubeClient,
   admin: string,

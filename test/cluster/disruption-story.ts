@@ -187,7 +187,10 @@ export interface Hands {
   unguard(story: Story): Promise<void>;
   /** Messages of events about an object, as `kubectl describe` shows them. */
   told(kind: string, name: string, reason: string): Promise<readonly string[]>;
-  /** kwok stops playing this node's kubelet: nobody sets its status or ends its pods any more. */
+  /**
+   * Stops kwok from playing this node's kubelet. From then on no program updates the node's status or ends its
+   * pods.
+   */
   letGo(node: string): Promise<void>;
   /** kwok plays this node's kubelet again. */
   takeUp(node: string): Promise<void>;

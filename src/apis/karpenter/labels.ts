@@ -261,8 +261,8 @@ export function isDomainOrBelow(domain: string, of: string): boolean {
 }
 
 /**
- * Whether pools and pods must not use this key. That holds for Karpenter's own domain and the hostname, except for
- * well-known labels. `alsoKnown`: the provider's well-known labels.
+ * Whether pools and pods must not use this key. These are the keys in Karpenter's own domain and the hostname,
+ * except well-known labels. `alsoKnown`: the provider's well-known labels.
  * upstream: IsRestrictedLabel
  */
 export function isRestrictedLabel(key: string, alsoKnown: readonly string[] = []): boolean {

@@ -37,7 +37,7 @@ const POLL_MS = 500;
 const RETRY_MS = 5_000;
 /** Milliseconds in which the owner of an evicted pod can create a new pod, and the new pod can be bound. */
 const REST_MS = 1_000;
-/** The most milliseconds for one target. */
+/** Maximum number of milliseconds that is spent on one target. */
 const MOST_FOR_A_TURN_MS = 10_000;
 /**
  * The most milliseconds for all targets of a command. A node that provisioning marked to be filled last keeps the taint

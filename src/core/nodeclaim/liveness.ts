@@ -61,7 +61,7 @@ export interface LivenessInput {
   readonly nowMs: number;
 }
 
-/** Whether the claim is late. */
+/** Whether the claim is late and must be deleted, or when to check it again. */
 export function liveness(input: LivenessInput): Liveness {
   const end = due(input);
   if (end === undefined) return { state: "alive", checkAfterMs: undefined };

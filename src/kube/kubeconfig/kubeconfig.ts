@@ -177,7 +177,7 @@ function isUrlOf(text: string, protocols: readonly string[]): boolean {
 }
 
 function insecureWarning({ path, name }: Entry): string {
-  return `${path}: cluster ${name} sets insecure-skip-tls-verify: the API server's certificate is not checked, and who stands between can read the token; give certificate-authority-data instead`;
+  return `${path}: cluster ${name} sets insecure-skip-tls-verify: the API server's certificate is not checked, and anyone on the network path can read the token; give certificate-authority-data instead`;
 }
 
 function isTrue({ fields }: Entry, field: string): boolean {

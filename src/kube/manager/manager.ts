@@ -123,7 +123,7 @@ function askerFor(
   { clock, log }: ManagerDeps,
 ): Asker {
   const tell = (name: string, failures: number, first: unknown): void =>
-    log.error("failed finding whom a change concerns", {
+    log.error("failed finding the objects that a change concerns", {
       controller,
       kind,
       name,

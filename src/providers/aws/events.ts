@@ -56,7 +56,7 @@ export function waitingOnInstances(nodeClass: KubeObject, ids: readonly string[]
     object: nodeClass,
     type: "Warning",
     reason: "WaitingOnInstanceTermination",
-    message: `Not deleted yet, as instances use its instance profile: ${pretty(ids)}. Terminate them, or wait until they are gone`,
+    message: `Not deleted yet, because instances use its instance profile: ${pretty(ids)}. Terminate them, or wait until they are gone`,
     dedupeValues: [nodeClass.metadata.uid ?? nodeClass.metadata.name, ...ids],
   };
 }
@@ -67,7 +67,7 @@ export function deletionFailed(nodeClass: KubeObject, why: string): EventToPubli
     object: nodeClass,
     type: "Warning",
     reason: "DeletionFailed",
-    message: `Not deleted yet, as what was made for it in AWS cannot be: ${why}`,
+    message: `Not deleted yet, because its instance profile or launch templates cannot be deleted: ${why}`,
     dedupeValues: [nodeClass.metadata.uid ?? nodeClass.metadata.name, why],
   };
 }

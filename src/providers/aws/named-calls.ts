@@ -12,7 +12,7 @@ import type { FleetError } from "./api/launches.ts";
 import { troubleOf } from "./call-troubles.ts";
 import { describeError, encodedRefusal } from "./errors.ts";
 
-/** The same calls. Each error has the name of its call in `action`, in AWS's spelling: `DescribeSubnets`. */
+/** Wraps all calls of `api`. Each error has the name of its call in `action`, in AWS's spelling: `DescribeSubnets`. */
 export function namedCalls(api: AwsApi, { clock, log }: { clock: Clock; log: Logger }): AwsApi {
   const reminders = new Reminders(clock);
 

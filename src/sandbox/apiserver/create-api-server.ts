@@ -343,7 +343,7 @@ function answerElsewhere(
 
 /**
  * Whether an unknown resource of this group and version gets an error that names the resource, instead of an
- * unknown path. For a built-in group this holds in any version, for a custom group only in served versions.
+ * unknown path. True for any version of a built-in group, but only for served versions of a custom group.
  */
 function isServedGroup(registry: Registry, { group, version }: ResourcePath): boolean {
   const ours = registry.list().filter((definition) => definition.group === group);

@@ -6,7 +6,7 @@ const NO_NODES = "no nodes available to schedule pods";
 
 /** The part of a message that is about dynamic resource allocation. */
 export const NO_CLAIMS = "no new claims to deallocate";
-/** The same part for a pod with ResourceClaims. */
+/** The part about dynamic resource allocation, if the pod has ResourceClaims. */
 export const STILL_NO_CLAIMS = "still not schedulable";
 export const NO_VICTIMS = "No preemption victims found for incoming pod";
 export const NO_PREEMPTION_HELPS = "Preemption is not helpful for scheduling";

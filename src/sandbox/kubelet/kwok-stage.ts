@@ -1,7 +1,7 @@
 /**
  * The label of nodes and pods that stay unhealthy, as in upstream's stages for kwok (hack/kwok/stages of core). The
- * kubelet of a node with the label leaves the conditions that somebody wrote. A pod with the label runs and is never
- * ready.
+ * kubelet of a node with the label does not change conditions that other programs wrote. A pod with the label runs
+ * and is never ready.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 

@@ -58,7 +58,7 @@ export async function allPages<P extends Page>(
     pages.push(page);
     token = page.NextToken === "" ? undefined : page.NextToken;
     if (token !== undefined && asked.has(token))
-      throw new Error("AWS names a page again that it has answered, waiting");
+      throw new Error("AWS returned the token of an earlier page again: the list is not complete, trying again");
     asked.add(token ?? "");
   } while (token !== undefined);
   return pages;

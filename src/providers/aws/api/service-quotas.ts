@@ -6,7 +6,7 @@ export interface ListServiceQuotasInput extends Paged {
   readonly ServiceCode: string;
 }
 
-/** A quota as it holds for this account. */
+/** A quota with the value that applies to this account. */
 export interface ServiceQuota {
   /** The code of the quota, such as `L-1216C47A`. It never changes. */
   readonly QuotaCode: string;

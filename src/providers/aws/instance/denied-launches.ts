@@ -116,13 +116,13 @@ export class DeniedLaunches {
     if (!this.#isLying()) return undefined;
     const strays = this.#strays.filter((one) => isOfPool(input, one));
     const ids = strays.map(({ InstanceId }) => InstanceId).join(", ");
-    const said = "EC2 said that it had no capacity, and launched";
+    const said = "EC2 reported no capacity, and still launched";
     if (strays.length >= MOST_STRAYS)
-      return `${said} ${ids}: no more until a claim uses them or they are terminated`;
+      return `${said} ${ids}: launching no more until a claim uses them or they are terminated`;
     const last = this.#doubtedOf(input).at(-1);
     if (last === undefined) return undefined;
     const leftMs = last[1].atMs + LISTED_MS - this.#clock.elapsedMs();
-    return `${said}: waiting for ${Math.ceil(leftMs / 1_000)} s whether it launched again`;
+    return `${said} instances: waiting ${Math.ceil(leftMs / 1_000)} s to see whether it launched another one`;
   }
 
   /** Whether the instance was found, and went to a claim that is not one of these. */

@@ -242,7 +242,7 @@ async function describe(
   } catch (error) {
     if (!isNotFound(error)) throw error;
     if (unique.length > 1) {
-      // One unknown id makes the whole list fail, so each id is asked for alone.
+      // One unknown id makes the whole list fail, so each id is looked up alone.
       await Promise.all(unique.map((id) => read([id]).catch((e) => failed.set(id, e))));
     }
   }

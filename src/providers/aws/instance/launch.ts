@@ -175,7 +175,7 @@ async function launchInto(
     groups,
     subnets,
     tags,
-    // A fleet context holds for all types of the NodePool, so it is left out when minValues are relaxed.
+    // A fleet context applies to all types of the NodePool, so it is left out when minValues are relaxed.
     context: isTrue(claim, NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY)
       ? undefined
       : nodeClass.context,
@@ -196,7 +196,7 @@ async function launchInto(
   if (type === undefined || zone === undefined) {
     throw new CreateError("reading the fleet's answer: it names no known type and zone", {
       reason: "LaunchFailed",
-      message: `EC2 launched ${instance.instanceId} without saying as what`,
+      message: `EC2 launched ${instance.instanceId}, and its answer names no known instance type and zone`,
     });
   }
   const offering = offeringOf(found, type, zone);

@@ -1,5 +1,5 @@
 /**
- * Leaves out instance types to which EC2 gives no vCPUs or no memory. Such a machine would be bought for pods that it
+ * Leaves out instance types for which EC2 returns no vCPUs or no memory. Such a machine would be bought for pods that it
  * cannot run.
  */
 import type { Logger } from "../../../base/log.ts";
@@ -12,7 +12,7 @@ export function sizedOf(
 ): readonly InstanceTypeInfo[] {
   const unsized = infos.filter((info) => !isSized(info)).map((info) => info.InstanceType);
   if (unsized.length === 0) return infos;
-  log?.warn("left out instance types to which EC2 gives no vCPUs or no memory", {
+  log?.warn("left out instance types for which EC2 returns no vCPUs or no memory", {
     "instance-types": unsized.slice(0, 5).join(", "),
     count: unsized.length,
   });

@@ -50,7 +50,10 @@ import {
 } from "./status.ts";
 import type { Refusal } from "./trials.ts";
 
-/** Subnets are read again each minute. All other answers are cached for the same time. */
+/**
+ * Interval of reading subnets, security groups, images and so on again. Each of these has a cache with a time of
+ * its own.
+ */
 const REFRESH_MS = 60_000;
 const VALIDATION = "ValidationSucceeded";
 /** A deleted claim wakes this controller. This interval is for a change that was missed. */

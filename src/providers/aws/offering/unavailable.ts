@@ -48,8 +48,8 @@ export class UnavailableOfferings {
   }
 
   /**
-   * Whether the offering is marked. A mark without a group holds for every group, and a mark of a group for each of its
-   * partitions.
+   * Whether the offering is marked. A mark without a group applies to every group, and a mark of a group to each of
+   * its partitions.
    */
   has({ group, ...key }: OfferingKey): boolean {
     this.#sweep();

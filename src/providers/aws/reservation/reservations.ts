@@ -157,7 +157,7 @@ export class CapacityReservations {
       (matchCriteria !== "open" && matchCriteria !== "targeted") ||
       (type !== "default" && type !== "capacity-block")
     ) {
-      this.#log.error("capacity reservation of an unknown kind is passed over", {
+      this.#log.error("ignored a capacity reservation of an unknown kind", {
         id: one.CapacityReservationId,
         "instance-match-criteria": matchCriteria,
         "reservation-type": type,

@@ -15,7 +15,8 @@ export function checkNotShifted(
 ): void {
   if (settings.zonalShift !== true) return;
   // Until AWS has been asked once after the start, any zone may have a shift.
-  if (!shifts.asked) throw new Error(`${what}: it is not known yet which zones are shifted`);
+  if (!shifts.asked)
+    throw new Error(`${what}: it is not known yet which zones are shifted; waiting for ARC`);
   const zoneId = subnets.zoneIdOf(zone);
   if (!shifts.mayHave(zoneId)) return;
   const id = zoneId === undefined ? "id not known yet" : zoneId;
