@@ -264,7 +264,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
     await until("three claims have drifted", async () => (await drifted()) === 3);
     const check = await karpenter(["migrate", "check"]);
     expect(check.out).toContain("3 nodes drifted before");
-    expect(check.out).toContain("1 node on the way out go on draining");
+    expect(check.out).toContain("1 node being removed; draining continues");
     expect([check.code, check.out]).toEqual([0, expect.any(String)]);
 
     await apply(workload("comes", 3));
@@ -302,7 +302,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
     );
     expect(stored.length).toBe(7);
     const again = await karpenter(["support-bundle", "-n", NAMESPACE, "--out", out]);
-    expect([again.code, again.out]).toEqual([1, expect.stringContaining("it is there already")]);
+    expect([again.code, again.out]).toEqual([1, expect.stringContaining("it exists already")]);
   });
 
   it("continues the work under way: the draining node is removed once its pod may be evicted", async () => {

@@ -124,7 +124,7 @@ describe("commands of the guide pages, as printed", () => {
     );
     const [look] = blocksIn(section("guide/migrate.md", "Step 1: look"));
     const checked = await type(look as string);
-    expect(checked).toContain("The chart takes them");
+    expect(checked).toContain("The chart accepts them");
     expect(checked).toContain("Nothing is to be done.");
 
     const watch = section("guide/migrate.md", "Step 2: watch");

@@ -76,7 +76,7 @@ interface Played {
 
 async function played(flags: SimulateFlags, progress: Progress): Promise<Played> {
   if (flags.horizon !== undefined && flags.consolidate !== true)
-    throw new CliError("--horizon: says how far --consolidate looks, and needs it");
+    throw new CliError("--horizon: needs --consolidate, whose time it limits");
   const horizonMs = parseDuration(flags.horizon ?? "24h");
   if (horizonMs === undefined || horizonMs < 0)
     throw new CliError(
@@ -86,7 +86,7 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
   const scales = parseScales(flags.scale ?? []);
   const conditions = parseUnhealthy(flags.unhealthy ?? []);
   if (flags.node !== undefined && conditions.length === 0)
-    throw new CliError("--node: says which nodes --unhealthy is about, and needs it");
+    throw new CliError("--node: needs --unhealthy, which applies to these nodes");
   progress.stage("reading objects");
   const objects = await readObjects(flags);
   progress.stage(`working out the cluster from ${counted(objects.found.length, "object")}`);

@@ -24,7 +24,7 @@ export interface BundleFlags {
 
 /** Collects and writes a support bundle. Throws CliError if the folder exists already or the cluster cannot be read. */
 export async function runBundle({ out, namespace }: BundleFlags): Promise<void> {
-  if (existsSync(out)) throw new CliError(`--out ${out}: it is there already; name a new folder`);
+  if (existsSync(out)) throw new CliError(`--out ${out}: it exists already; name a new folder`);
   const { transport } = currentCluster(new SystemClock(), { onlyLive: true });
   try {
     const client = createKubeClient(transport);

@@ -62,7 +62,7 @@ export function checkSections(
         area: READING,
         item: what,
         state: "unknown",
-        says: `It could not be read, so nothing is said of it: ${why}`,
+        says: `It could not be read, so it was not checked: ${why}`,
         remedy: `run ${command} as a user who may list what could not be read`,
       }),
     ),

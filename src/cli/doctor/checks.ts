@@ -103,7 +103,7 @@ function checkServer(facts: DoctorFacts): readonly CheckedItem[] {
         item: "clock",
         state: "todo",
         says,
-        remedy: "set the clock by NTP: with more than 5 minutes nothing is ended by the time",
+        remedy: "set the clock by NTP: over 5 minutes, no node is terminated because of a time",
       },
     ];
   if (off > SKEW_SEEN_MS) return [version, { area, item: "clock", state: "differs", says }];
@@ -227,7 +227,7 @@ function checkReadiness(area: string, objects: readonly KubeObject[]): readonly 
         area,
         item,
         state: "todo",
-        says: "No controller has judged it yet",
+        says: "No controller has set its conditions yet",
         remedy: `start the controller with the provider of this ${one.kind}, and read its log`,
       };
     return {
@@ -254,7 +254,7 @@ function checkEnds({ pools, nowMs }: DoctorFacts): readonly CheckedItem[] {
             item: BRAKE_CONDITION,
             state: "todo" as const,
             says: brake.why,
-            remedy: `find out why so many nodes would end; then let them: ${brake.release}`,
+            remedy: `find out why so many nodes would be removed; then allow it: ${brake.release}`,
           },
         ]),
     ...(setBack === undefined
@@ -321,8 +321,8 @@ function checkClaims({ claims, nowMs }: DoctorFacts): readonly CheckedItem[] {
       area,
       item: "ending",
       state: "todo",
-      says: `${counted(stuck.length, "claim")} on the way out for more than an hour: ${some(names(stuck))}`,
-      remedy: `kubectl describe nodeclaim ${names(stuck).sort()[0]}: its events name the pod that does not go`,
+      says: `${counted(stuck.length, "claim")} still being deleted after an hour: ${some(names(stuck))}`,
+      remedy: `kubectl describe nodeclaim ${names(stuck).sort()[0]}: its events name the pod that cannot be evicted`,
     });
   if (checks.length === 0)
     checks.push({

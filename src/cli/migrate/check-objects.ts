@@ -77,7 +77,7 @@ export function checkDefinitions(
         item,
         state: "todo",
         says: `${says}, and karpenter-ts does not have ${unserved.join(", ")}: its definition will be refused`,
-        remedy: `store the objects anew with the present Karpenter, then take the version out of status.storedVersions of the definition`,
+        remedy: `write the objects again with the present Karpenter, then remove the version from status.storedVersions of the definition`,
       };
     const isOlder = stored.some((one) =>
       versions.some(({ name, storage }) => name === one && !storage),
@@ -197,7 +197,7 @@ export function checkDrift({ objects }: MigrationFacts): readonly CheckedItem[] 
       area,
       item: "hash version",
       state: "differs",
-      says: `${counted(restamped.length, "claim")} of another hash version than ${NODEPOOL_HASH_VERSION} are stamped anew, without drift: ${some(restamped)}`,
+      says: `${counted(restamped.length, "claim")} of another hash version than ${NODEPOOL_HASH_VERSION} get the current hash, without drift: ${some(restamped)}`,
     });
   const says = `${counted(quiet, "claim")} would stay as ${quiet === 1 ? "it is" : "they are"}`;
   return [...checks, { area, item: "claims", state: "ready", says }];
@@ -227,17 +227,22 @@ export function checkUnderWay({ objects, nodes }: MigrationFacts): readonly Chec
       area,
       item: "draining",
       state: "differs",
-      says: `${counted(leaving.length, "node")} on the way out go on draining: ${some(named(leaving))}`,
+      says: `${counted(leaving.length, "node")} being removed; draining continues: ${some(named(leaving))}`,
     });
   if (tainted.length > 0)
     checks.push({
       area,
       item: "commands",
       state: "differs",
-      says: `Karpenter in Go remembers a command only in its process: the taint is taken off ${some(tainted.map(({ metadata }) => metadata.name))}, and it is decided anew`,
+      says: `Karpenter in Go remembers a command only in its process: the taint is removed from ${some(tainted.map(({ metadata }) => metadata.name))}, and the command is decided again`,
     });
   if (checks.length === 0)
-    checks.push({ area, item: "nothing", state: "ready", says: "No claim comes up or goes" });
+    checks.push({
+      area,
+      item: "nothing",
+      state: "ready",
+      says: "No claim is starting or being deleted",
+    });
   return checks;
 }
 

@@ -208,7 +208,7 @@ function checkValues(
         "set controller.image.repository, tag and digest to those of the image of karpenter-ts",
     });
   if (checks.length === 0)
-    checks.push({ area, item: "all", state: "ready", says: "The chart takes them" });
+    checks.push({ area, item: "all", state: "ready", says: "The chart accepts them" });
   return checks;
 }
 
@@ -259,7 +259,7 @@ function checkPolicy({ allowed }: MigrationFacts, { needed }: OwnFacts): readonl
         area,
         item: "actions",
         state: "ready",
-        says: `All ${needed.length} actions are allowed; resources and conditions were not judged`,
+        says: `All ${needed.length} actions are allowed; resources and conditions were not checked`,
       },
     ];
   return missing.map((item) => ({

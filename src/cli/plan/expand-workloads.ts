@@ -351,7 +351,7 @@ function refuseRuntimeClass(
   const problem = outcome.problem ?? overheadProblem(outcome.spec as Pod["spec"], runtimeClass);
   if (problem === undefined) return;
   throw new CliError(
-    `${whose}: ${problem}; the API server lets no such pod in, so mend one of them`,
+    `${whose}: ${problem}; the API server refuses such a pod, so change one of them`,
   );
 }
 

@@ -53,7 +53,7 @@ export function parseInstanceTypes(path: string, text: string): InstanceTypeFile
     const before = names.get(name);
     if (before !== undefined)
       throw new CliError(
-        `${path}: [${index}].name: ${name} is there twice, in [${before}] too; give each a name of its own`,
+        `${path}: [${index}].name: ${name} occurs twice, first in [${before}]; give each a name of its own`,
       );
     names.set(name, index);
   }

@@ -1204,7 +1204,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     expect(labelled("topology.kubernetes.io/zone", ["b", "a"])).not.toThrow();
     expect(labelled("example.com/none", [])).not.toThrow();
     expect(parsed({ name: "m-2" })).toThrow(
-      "types.json: [1].name: m-2 is there twice, in [0] too; give each a name of its own",
+      "types.json: [1].name: m-2 occurs twice, first in [0]; give each a name of its own",
     );
   });
 

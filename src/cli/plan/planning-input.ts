@@ -355,7 +355,7 @@ function invalid(
   throw new CliError(
     (problems.length > 0 ? problems : [problem]).map(
       (one) =>
-        `${place}: ${native.kind} ${name}: ${one}${labelHint(one, known)}; mend it, for Karpenter launches nothing from such a pool`,
+        `${place}: ${native.kind} ${name}: ${one}${labelHint(one, known)}; correct it, because Karpenter launches nothing from such a pool`,
     ),
   );
 }

@@ -28,7 +28,7 @@ export function loadManifests(file: string, clusterName: string): KubeObject[] {
   return objectsOf(file, filled).map(({ where, object }) => {
     const { name = "" } = object.metadata as { readonly name?: string };
     if (name !== "") return object;
-    throw new CliError(`${where}: ${object.kind}: metadata.name: missing; a story applies by name`);
+    throw new CliError(`${where}: ${object.kind}: metadata.name: missing; give each object a name`);
   });
 }
 

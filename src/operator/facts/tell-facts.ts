@@ -61,7 +61,7 @@ export function tellFacts({ kube, log, namespace, options, prices }: TellFactsDe
         toldBlindly = stored === undefined ? wanted : undefined;
         return requeueAfter(CHECK_MS);
       } catch (error) {
-        log.debug("cannot publish settings and prices: karpenter explain will answer with estimates", {
+        log.debug("cannot publish settings and prices: karpenter explain uses estimates", {
           configmap: `${namespace}/${ref.name}`,
           error: errorText(error),
         });

@@ -55,8 +55,7 @@ function problemOf(budget: unknown, index: number): string | undefined {
   if (typeof nodes !== "string") return `${field}.nodes: must be a count or a percentage`;
   if ((schedule === undefined) !== (duration === undefined))
     return `${field}: schedule and duration come together`;
-  if (timeZone !== undefined && schedule === undefined)
-    return `${field}: timeZone needs schedule`;
+  if (timeZone !== undefined && schedule === undefined) return `${field}: timeZone needs schedule`;
   for (const [name, value] of Object.entries({ schedule, timeZone, duration }))
     if (value !== undefined && typeof value !== "string")
       return `${field}.${name}: ${JSON.stringify(value)} must be a text`;

@@ -58,7 +58,7 @@ export async function allPages<P extends Page>(
     pages.push(page);
     token = page.NextToken === "" ? undefined : page.NextToken;
     if (token !== undefined && asked.has(token))
-      throw new Error("AWS returned the token of an earlier page again: the list is not complete, trying again");
+      throw new Error("AWS returned the token of an earlier page again; waiting");
     asked.add(token ?? "");
   } while (token !== undefined);
   return pages;

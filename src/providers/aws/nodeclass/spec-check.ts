@@ -37,7 +37,7 @@ async function serviceCidr({ facts }: Pick<AwsParts, "facts">): Promise<string |
   try {
     const cidr = await facts.serviceCidr();
     if (cidr !== undefined) return cidr;
-    return { reason, message: "EKS returned no service CIDR for this cluster, and AL2023 needs one" };
+    return { reason, message: "EKS returned no service CIDR, which AL2023 needs" };
   } catch (error) {
     if (isPassing(error instanceof Error ? error.cause : undefined)) throw error;
     return { reason, message: `AL2023 needs the cluster's service CIDR: ${describeError(error)}` };
