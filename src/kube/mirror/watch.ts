@@ -132,10 +132,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   #newest = 0;
   /** Whether the last list is older than earlier data: the server lags behind, or its store was set back. */
   #isSetBack = false;
-  /**
-   * Whether a second read of the store confirmed that its versions went back. `read`: it did. `listed`: the list
-   * after that was handed over, too.
-   */
+  /** Whether a second read confirmed that versions went back. `listed`: and the list after that was handed over. */
   #restored: "no" | "read" | "listed" = "no";
   /** Whether the kind was listed before. Its objects count until the kind's definition is gone. */
   #listed = false;

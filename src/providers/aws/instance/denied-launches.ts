@@ -225,8 +225,8 @@ export class DeniedLaunches {
   }
 
   /**
-   * Calls of the last minute for the pool of this fleet that EC2 answered with errors of capacity, and of which no
-   * instance has been seen.
+   * Calls of the last minute for the pool of this fleet. EC2 answered them with errors of capacity, and no list has
+   * shown an instance of them.
    */
   #doubtedOf(input: CreateFleetInput): readonly (readonly [string, SoldOutCall])[] {
     const fromMs = this.#clock.elapsedMs() - LISTED_MS;

@@ -1,6 +1,6 @@
 /**
- * Leaves out instance types for which EC2 returns no vCPUs or no memory. Such a machine would be bought for pods that it
- * cannot run.
+ * Leaves out instance types for which EC2 returns no vCPUs or no memory. Such a machine would be bought for pods
+ * that it cannot run.
  */
 import type { Logger } from "../../../base/log.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
