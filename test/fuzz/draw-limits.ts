@@ -10,12 +10,15 @@ const CORES = ["4", "8", "16", "40"];
 const MEMORY = ["8Gi", "16Gi", "64Gi", "160Gi"];
 const NODES = ["1", "2", "3"];
 
-/** One of three scenarios has such limits, on half of its NodePools. */
+/**
+ * For one of three seeds: the scenario with three tight limits on half of its NodePools. Otherwise the scenario
+ * itself.
+ */
 export function withLimits(scenario: Scenario, seed: number): Scenario {
   return seed % 3 === 1 ? limitedAnyway(scenario, seed) : scenario;
 }
 
-/** The scenario with such limits, for every seed. */
+/** The scenario with three tight limits on half of its NodePools, for every seed. */
 export function limitedAnyway(scenario: Scenario, seed: number): Scenario {
   const random = new Random(seed * 130_363 + 7);
   const pick = (from: readonly string[]) => from[random.int(from.length)];

@@ -192,7 +192,10 @@ export function counts(rule: Json, owner: Json, other: Json): boolean {
 /** Checks that no domain in which this batch placed pods exceeds the emptiest one by more than maxSkew. */
 function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
   const faults = new Set<string>();
-  /** Groups that were checked, and whether their balance could be judged: not if pods of other rules unbalance them. */
+  /**
+   * For each group that was checked: whether its balance can be judged. It cannot if pods with other rules
+   * unbalance the group.
+   */
   const known = new Map<string, boolean>();
   for (const { pod, isNew, place } of placed) {
     if (!isNew) continue;

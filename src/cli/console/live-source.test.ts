@@ -73,7 +73,8 @@ describe("the console's source on a cluster with many pods", () => {
     const early = await source.scene({ early: true });
     expect(early.loading).toEqual(["pods"]);
     expect((await early.fleet()).totals).toMatchObject({ nodes: 1, pods: 0 });
-    // Without its pod the node would look empty, and be removed next.
+    // The answer about nodes must wait for the pods. Without its pod the node would look empty, as if it were
+    // removed next.
     let isAnswered = false;
     const listed = early.nodes({ filter: "" }).finally(() => {
       isAnswered = true;

@@ -59,7 +59,10 @@ export function groupOf(apiVersion: string): string {
   return apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf("/")));
 }
 
-/** Throws for a kind of this list that is not served as written. A kind of another group is skipped. */
+/**
+ * Throws if the object's kind is one that a plan uses, but is written in a way that is not served. A kind of
+ * another group is skipped.
+ */
 export function refuseSlip(
   served: readonly Served[],
   where: string,

@@ -154,8 +154,8 @@ function tellPoolsWithoutTypes(
 }
 
 /**
- * Logs a plan as v0.5 did. It logged equal nodes of a provisioner once, and bound pods at once, so starting nodes had
- * no waiting pods.
+ * Logs a plan in the words of v0.5: one line for all equal nodes of a provisioner. v0.5 bound pods at once, so its
+ * starting nodes had no waiting pods.
  */
 function reportInV05(log: Logger, { result, pods, batchedMs }: Pass): void {
   if (result.newClaims.length === 0) return;
