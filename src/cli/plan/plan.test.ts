@@ -1144,7 +1144,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     expect(broken((type) => Object.assign(type, { price: 1 }))).toThrow(
       "types.json: [1].price: unknown field",
     );
-    expect(broken((type) => Object.assign(type, { name: "m-2" }))).toThrow("m-2 is there twice");
+    expect(broken((type) => Object.assign(type, { name: "m-2" }))).toThrow("m-2 occurs twice");
     const offered = (...offerings: object[]) =>
       broken((type) =>
         Object.assign(type, {
