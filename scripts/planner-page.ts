@@ -1,10 +1,9 @@
 /** docs/guide/planner.md: its prose, and the tables of plan sources, conditions and improvements from core/planner. */
 import { CONDITIONS, SAVINGS } from "../src/core/planner/acceptance.ts";
 import { IMPROVEMENTS, SOURCES } from "../src/core/planner/heuristics.ts";
-import { PLAN_IMPROVEMENTS } from "../src/core/planner/improvements/all.ts";
+import { PLAN_STEPS } from "../src/core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../src/core/planner/planner-options.ts";
 import { LARGEST_REPLANNED_BATCH, MIN_SPREAD_SHARE } from "../src/core/planner/settings.ts";
-import { PLAN_SOURCES } from "../src/core/planner/sources/all.ts";
 
 /** The Markdown of docs/guide/planner.md. */
 export function plannerPage(): string {
@@ -32,7 +31,7 @@ export function plannerPage(): string {
         "Must pass `strandsNoMorePods`",
         "Accepted at any price if it places more pods",
       ],
-      [...PLAN_SOURCES, ...PLAN_IMPROVEMENTS].map(({ name, rule }) => [
+      PLAN_STEPS.map(({ name, rule }) => [
         name,
         SAVINGS[rule.saves],
         yesNo(rule.strandsNoMorePods),

@@ -93,7 +93,6 @@ export interface Simulator {
   removableTogether(
     candidates: readonly Candidate[],
     mayGo: (candidate: Candidate) => boolean,
-    terms?: Pick<Terms, "closed">,
   ): Steps<readonly Candidate[]>;
   /** A simulator of the same cluster in which moved pods may use the room of CapacityBuffers. */
   withoutRoom(): Simulator;
@@ -166,14 +165,14 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     },
     leastPriceMicroUsd: (candidates) =>
       whatIf().leastPrice(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
-    *removableTogether(candidates, mayGo, terms = {}) {
+    *removableTogether(candidates, mayGo) {
       const leaving = candidates.map((candidate) => ({
         candidate,
         nodeName: candidate.node.name,
         pods: candidate.reschedulablePods,
       }));
       const may = ({ candidate }: { candidate: Candidate }) => mayGo(candidate);
-      const going = yield* whatIf().together(leaving, may, terms);
+      const going = yield* whatIf().together(leaving, may);
       return going.map(({ candidate }) => candidate);
     },
     withoutRoom: () => {

@@ -11,17 +11,33 @@ import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { type Batch, importantPodsFirst, prepare, wholePlan } from "../provisioning/solve.ts";
 import { placesMore } from "./acceptance.ts";
 import { uses } from "./heuristics.ts";
-import { PLAN_IMPROVEMENTS } from "./improvements/all.ts";
+import { dropNode } from "./improvements/drop-node.ts";
+import { moveNode } from "./improvements/move-node.ts";
+import { openZones } from "./improvements/open-zones.ts";
 import { limitCost, planWithoutLimits } from "./limit-cost.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 import { PlanSelection } from "./plan-selection.ts";
+import type { PlanStep } from "./plan-step.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import type { PlannerRecord } from "./record.ts";
 import { LARGEST_REPLANNED_BATCH } from "./settings.ts";
-import { PLAN_SOURCES } from "./sources/all.ts";
+import { cheapestNode } from "./sources/cheapest-node.ts";
 import { greedy } from "./sources/greedy.ts";
 import { withHostGroupsFirst } from "./sources/host-groups-first.ts";
+import { packing } from "./sources/packing.ts";
+import { upstreamGreedy } from "./sources/upstream-greedy.ts";
 import { strandingNodes } from "./stranding.ts";
+
+/** The plan sources, then the improvements, in the order in which they run. */
+export const PLAN_STEPS: readonly PlanStep[] = [
+  greedy,
+  packing,
+  upstreamGreedy,
+  cheapestNode,
+  openZones,
+  dropNode,
+  moveNode,
+];
 
 /** The plan of a batch. */
 export interface PlannedBatch extends SchedulingResult {
@@ -96,19 +112,15 @@ function* bestPlan(
   return { plan: other.plan, record: { ...other.record, hostGroupsFirst: true } };
 }
 
-/** Runs each plan source that applies, then each improvement that applies. */
+/** Runs each step that applies, until no plan can save enough. */
 function* selectPlan(
   batch: Batch,
   options: PlannerOptions,
   acceptsMinSaving: boolean,
 ): Steps<BestPlan> {
   const run = new PlanSelection(batch, options, acceptsMinSaving);
-  const isGreedy = options.policy === "greedy";
-  for (const source of isGreedy ? [greedy] : PLAN_SOURCES)
-    if (!run.isSettled && run.uses(source.name) && source.applies(run)) yield* source.plan(run);
-  for (const improvement of isGreedy ? [] : PLAN_IMPROVEMENTS)
-    if (!run.isSettled && run.uses(improvement.name) && improvement.applies(run))
-      yield* improvement.improve(run);
+  for (const step of options.policy === "greedy" ? [greedy] : PLAN_STEPS)
+    if (!run.isSettled && run.uses(step.name) && step.applies(run)) yield* step.plan(run);
   return { plan: run.best, record: run.record };
 }
 

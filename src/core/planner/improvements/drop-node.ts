@@ -8,16 +8,16 @@ import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.t
 import { planByCheapestNode } from "../../provisioning/solve.ts";
 import { failureByPrice, minSavingOf } from "../acceptance.ts";
 import { asPlanned, isBurstable } from "../as-planned.ts";
+import type { PlanStep } from "../plan-step.ts";
 import { MOST_NODES_DROPPED } from "../settings.ts";
-import type { Improvement } from "./improvement.ts";
 
-export const dropNode: Improvement = {
+export const dropNode: PlanStep = {
   name: "dropNode",
   rule: { saves: "setting", strandsNoMorePods: false, mayPlaceMore: false },
   // A burstable type is cheap because of CPU credits, which run out. So a plan with burstable nodes is not changed by
   // price.
   applies: (selection) => selection.mayRearrange && !selection.best.newClaims.some(isBurstable),
-  improve: function* (selection) {
+  plan: function* (selection) {
     const { batch, options, best: before } = selection;
     const { nodeMicroUsdPerHour } = options;
     // In a batch too small to be packed, each dropped node must save so much that keeping it is a mistake. In a larger

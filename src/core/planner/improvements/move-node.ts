@@ -15,8 +15,8 @@ import type { Batch } from "../../provisioning/solve.ts";
 import { intersectionOf } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import { isBurstable, setAsPlanned, withNodes } from "../as-planned.ts";
+import type { PlanStep } from "../plan-step.ts";
 import { MOST_NODES_MOVED } from "../settings.ts";
-import type { Improvement } from "./improvement.ts";
 
 const KEYS: ReadonlySet<string> = new Set([TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY]);
 
@@ -27,13 +27,13 @@ interface Move {
   readonly savedMicroUsd: number;
 }
 
-export const moveNode: Improvement = {
+export const moveNode: PlanStep = {
   name: "moveNode",
   rule: { saves: "anything", strandsNoMorePods: true, mayPlaceMore: false },
   // A burstable type is cheap because of CPU credits, which run out. So a plan with burstable nodes is not changed by
   // price.
   applies: (selection) => selection.mayRearrange && !selection.best.newClaims.some(isBurstable),
-  improve: function* (selection) {
+  plan: function* (selection) {
     const { batch, best: plan } = selection;
     const moves = movesOf(batch, plan);
     const before = moves.length === 0 ? undefined : yield* withNodes(batch, plan, plan.newClaims);

@@ -8,13 +8,13 @@ import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.t
 import type { Batch } from "../../provisioning/solve.ts";
 import { withNodes } from "../as-planned.ts";
 import { priceMicroUsd } from "../plan-price.ts";
-import type { Improvement } from "./improvement.ts";
+import type { PlanStep } from "../plan-step.ts";
 
-export const openZones: Improvement = {
+export const openZones: PlanStep = {
   name: "openZones",
   rule: { saves: "setting", strandsNoMorePods: true, mayPlaceMore: false },
   applies: (selection) => selection.source === "cheapestNodeWithoutZone",
-  improve: function* (selection) {
+  plan: function* (selection) {
     const { batch, best, beaten } = selection;
     const open = yield* inAllZones(batch, best);
     if (open === undefined) return;

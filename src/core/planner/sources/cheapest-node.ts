@@ -9,10 +9,10 @@
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { type Batch, planByCheapestNode } from "../../provisioning/solve.ts";
+import type { PlanStep } from "../plan-step.ts";
 import { MOST_ZONES_CLOSED } from "../settings.ts";
-import type { PlanSource } from "./source.ts";
 
-export const cheapestNode: PlanSource = {
+export const cheapestNode: PlanStep = {
   name: "cheapestNode",
   rule: { saves: "setting", strandsNoMorePods: true, mayPlaceMore: false },
   applies: (selection) => selection.mayRearrange && selection.batch.queued.length > 1,

@@ -10,11 +10,11 @@ import { type Batch, planOf, planUntil } from "../../provisioning/solve.ts";
 import { totalRequests } from "../packing/total-requests.ts";
 import { priceMicroUsd } from "../plan-price.ts";
 import type { PlanSelection } from "../plan-selection.ts";
+import type { PlanStep } from "../plan-step.ts";
 import type { PlannerOptions } from "../planner-options.ts";
 import { raceOf } from "./race.ts";
-import type { PlanSource } from "./source.ts";
 
-export const greedy: PlanSource = {
+export const greedy: PlanStep = {
   name: "greedy",
   rule: { saves: "anything", strandsNoMorePods: false, mayPlaceMore: true },
   applies: () => true,

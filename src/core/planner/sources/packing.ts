@@ -4,10 +4,10 @@ import type { SchedulingResult } from "../../provisioning/result.ts";
 import { planOf } from "../../provisioning/solve.ts";
 import { packBelow } from "../packing/pack-first.ts";
 import type { PlanSelection } from "../plan-selection.ts";
+import type { PlanStep } from "../plan-step.ts";
 import { finishGreedy } from "./greedy.ts";
-import type { PlanSource } from "./source.ts";
 
-export const packing: PlanSource = {
+export const packing: PlanStep = {
   name: "packing",
   rule: { saves: "setting", strandsNoMorePods: false, mayPlaceMore: false },
   applies: (selection) =>

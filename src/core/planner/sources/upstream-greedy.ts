@@ -3,9 +3,9 @@
  * sometimes upstream's choice costs less or places one more pod.
  */
 import { planAsUpstream } from "../../provisioning/solve.ts";
-import type { PlanSource } from "./source.ts";
+import type { PlanStep } from "../plan-step.ts";
 
-export const upstreamGreedy: PlanSource = {
+export const upstreamGreedy: PlanStep = {
   name: "upstreamGreedy",
   rule: { saves: "anything", strandsNoMorePods: false, mayPlaceMore: true },
   applies: (selection) => selection.mayReplan,

@@ -6,6 +6,7 @@
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
+import { firstNotBelow } from "../../../base/sorted.ts";
 import { within } from "../../../base/within.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import {
@@ -30,7 +31,6 @@ import type { TypeRow } from "./type-rows.ts";
 import {
   capacityColumn,
   firstAtLeast,
-  firstAtMost,
   labelColumn,
   type OrderedColumn,
   type ResourceColumn,
@@ -303,7 +303,7 @@ export class TypeTable {
   withCapacityUpTo(name: string, amount: number): Bits | undefined {
     const { order, amounts } = capacityColumn(this.#sheet, name);
     if ((amounts[0] ?? 0) <= amount) return undefined;
-    const larger = firstAtMost(amounts, amount);
+    const larger = firstNotBelow(amounts.length, (at) => (amounts[at] as number) > amount);
     const known = within(this.#upTo, name, () => new Map<number, Bits>());
     return within(known, larger, () => {
       const bits = allBits(this.size);

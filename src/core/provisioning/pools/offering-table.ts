@@ -38,13 +38,7 @@ export class OfferingTable {
 
   /** The types with an offering that satisfies the requirements and is not reserved. */
   open(requirements: Requirements): Bits {
-    const allowed = this.#allowed(requirements);
-    const bits = noBits(this.#entries.length);
-    this.#entries.forEach((entries, index) => {
-      if (entries.some(({ kind, offering }) => allowed[kind] && !isReserved(offering)))
-        setBit(bits, index);
-    });
-    return bits;
+    return this.#typesWith(requirements, (offering) => !isReserved(offering));
   }
 
   /** For each type, by position: the ids of its reservations that the requirements allow. */
@@ -60,10 +54,15 @@ export class OfferingTable {
 
   /** The types with an offering that satisfies the requirements. */
   offered(requirements: Requirements): Bits {
+    return this.#typesWith(requirements, () => true);
+  }
+
+  #typesWith(requirements: Requirements, suits: (offering: Offering) => boolean): Bits {
     const allowed = this.#allowed(requirements);
     const bits = noBits(this.#entries.length);
     this.#entries.forEach((entries, index) => {
-      if (entries.some(({ kind }) => allowed[kind])) setBit(bits, index);
+      if (entries.some(({ kind, offering }) => allowed[kind] && suits(offering)))
+        setBit(bits, index);
     });
     return bits;
   }

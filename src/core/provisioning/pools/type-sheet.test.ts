@@ -5,24 +5,18 @@ import { bitIndices } from "../../scheduling/bits.ts";
 import {
   capacityColumn,
   firstAtLeast,
-  firstAtMost,
   labelColumn,
   resourceColumn,
   sheetOf,
 } from "./type-sheet.ts";
 
-it("finds the first amount that is large or small enough", () => {
+it("finds the first amount that is large enough", () => {
   const random = new Random("amounts");
   for (let round = 0; round < 50; round++) {
     const rising = Array.from({ length: random.int(8) }, () => random.int(9)).sort((a, b) => a - b);
-    const falling = rising.toReversed();
     const all = Array.from({ length: 12 }, (_, at) => at - 1);
-    const [up, down] = [
-      all.map((wanted) => firstAtLeast(rising, wanted)),
-      all.map((wanted) => firstAtMost(falling, wanted)),
-    ];
-    expect(up).toEqual(all.map((wanted) => rising.filter((one) => one < wanted).length));
-    expect(down).toEqual(all.map((wanted) => falling.filter((one) => one > wanted).length));
+    const found = all.map((wanted) => firstAtLeast(rising, wanted));
+    expect(found).toEqual(all.map((wanted) => rising.filter((one) => one < wanted).length));
   }
 });
 

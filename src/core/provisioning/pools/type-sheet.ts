@@ -223,18 +223,6 @@ function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
   return keys;
 }
 
-/** In amounts that descend: index of the first one that is at most `most`. If there is none, the length. */
-export function firstAtMost(amounts: readonly number[], most: number): number {
-  let low = 0;
-  let high = amounts.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((amounts[middle] as number) > most) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 /** In amounts that ascend: index of the first one that is at least `wanted`. If there is none, the length. */
 export function firstAtLeast(amounts: readonly number[], wanted: number): number {
   let low = 0;

@@ -196,10 +196,9 @@ export class WhatIf {
   *together<T extends Leaving>(
     leaving: readonly T[],
     mayGo: (one: T) => boolean,
-    { closed }: Pick<Terms, "closed"> = {},
   ): Steps<readonly T[]> {
     const { clusterCounts, movingPods } = this.#cluster;
-    const question = this.#cluster.openQuestion([], closed);
+    const question = this.#cluster.openQuestion([]);
     const { fork } = question;
     try {
       return yield* filterInSteps(leaving, (one) => {
