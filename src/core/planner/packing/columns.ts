@@ -73,8 +73,8 @@ export interface PackedByColumns {
 }
 
 /**
- * Rounds the mix down, then makes a mix of the items that are left, and so on. Ends when all items are packed or the
- * budget is spent. Undefined: the items of some row fit no bin.
+ * Rounds the mix down, then makes a mix of the items that are left, and so on. Ends when all items are packed, the mix
+ * has less than one whole bin of every pattern, or the budget is spent. Undefined: the items of some row fit no bin.
  */
 export function* packByColumns(
   task: ColumnTask,
@@ -100,49 +100,9 @@ export function* packByColumns(
       solution.push({ pattern, bins: whole });
       hasWholeBins = true;
     }
-    if (budget.units <= 0) break;
-    if (hasWholeBins) continue;
-    const best = nearestToWhole(packing, mix, left);
-    if (best === undefined) break;
-    takeItems(left, best, 1);
-    solution.push({ pattern: best, bins: 1 });
+    if (!hasWholeBins || budget.units <= 0) break;
   }
   return { solution, dualPrices: dualPrices ?? new Float64Array(packing.rows.length), left };
-}
-
-/**
- * One pattern for one bin, used if the mix has less than one whole bin of every pattern. It is the pattern with the
- * highest score: value over price, times the number of bins plus a half. Only items that are left count.
- */
-function nearestToWhole(
-  packing: Packing,
-  mix: PatternMix,
-  left: Float64Array,
-): Pattern | undefined {
-  let best: Pattern | undefined;
-  let most = 0;
-  for (const { pattern, bins } of mix.columns) {
-    const times = pattern.rows.map((row, at) =>
-      Math.min(left[row] as number, pattern.times[at] as number),
-    );
-    const value = times.reduce(
-      (sum, count, at) => sum + count * (mix.dualPrices[pattern.rows[at] as number] as number),
-      0,
-    );
-    const score = (value / priceOfBin(packing, pattern)) * (0.5 + bins);
-    if (score > most) {
-      const kept = pattern.rows
-        .map((row, at) => ({ row, count: times[at] as number }))
-        .filter(({ count }) => count > 0);
-      most = score;
-      best = {
-        bin: pattern.bin,
-        rows: kept.map(({ row }) => row),
-        times: kept.map(({ count }) => count),
-      };
-    }
-  }
-  return best;
 }
 
 /** Whether the items that are left are enough to fill this number of bins by the pattern. */
