@@ -9,6 +9,6 @@ export interface PlanStep {
   readonly rule: AcceptanceRule;
   /** Whether the step can plan this batch, and its plan may replace the best one so far. */
   applies(selection: PlanSelection): boolean;
-  /** Makes plans that keep every scheduling rule, and offers each of them. An improvement changes the best plan so far. */
+  /** Makes plans that keep every scheduling rule, and offers each of them. An improvement changes the best plan. */
   plan(selection: PlanSelection): Steps<void>;
 }
