@@ -54,7 +54,8 @@ export function fakeKube(clock: Clock): FakeKube {
       items: [...store.of(kind as Kind).values()].filter(selected(fieldSelector)) as never[],
       resourceVersion: store.version,
     }),
-    watch: async (kind) => watch(store, kind as Kind, clock) as never,
+    watch: async (kind, { resourceVersion }) =>
+      watch(store, { kind: kind as Kind, clock, fromStart: resourceVersion === "" }) as never,
     create: async (kind, object) => store.create(kind as Kind, object) as never,
     update: async (kind, object) => {
       const before = store.need(kind as Kind, object.metadata);
@@ -93,8 +94,14 @@ function selected(selector: string | undefined): (object: Stored) => boolean {
   return ({ spec }) => (spec as { readonly nodeName?: string } | undefined)?.nodeName === value;
 }
 
-function watch(store: FakeStore, kind: Kind, clock: Clock): Watch<KubeObject> {
-  const waiting: WatchEvent[] = [];
+/** `fromStart`: the watch begins with all objects and a bookmark. */
+function watch(
+  store: FakeStore,
+  { kind, clock, fromStart }: { kind: Kind; clock: Clock; fromStart: boolean },
+): Watch<KubeObject> {
+  const state = [...store.of(kind).values()].map((object) => ({ type: "ADDED" as const, object }));
+  const end = { type: "BOOKMARK" as const, object: { metadata: { name: "" } } };
+  const waiting: WatchEvent[] = fromStart ? [...state, end] : [];
   let wake: (() => void) | undefined;
   let closed = false;
   const push = (event: WatchEvent): void => {

@@ -6,7 +6,7 @@ import type { KubeRequest, KubeResponse, KubeStream } from "../../src/kube/trans
 import { type Fault, refusal } from "../replicas.ts";
 import { asked, type Collection } from "./lies.ts";
 import { refused } from "./odd-faults.ts";
-import { CLAIMS, NODES, PODS, patch } from "./work-faults.ts";
+import { CLAIMS, NODES, PODS, POOLS, patch } from "./work-faults.ts";
 import type { MakeFault, WorkFault, WorkScene } from "./work-stage.ts";
 
 const SECOND = 1_000;
@@ -78,6 +78,26 @@ export const WIRE_FAULTS: Readonly<Record<string, MakeFault>> = {
       await scene.world.box.sandbox.transport.send(request);
       return refusal([500, 504, 409, 404][writes % 4] ?? 500, "InternalError");
     });
+  },
+  "another program writes each object before each write of Karpenter": (scene) => {
+    let times = 0;
+    return {
+      ...answered(async (request) => {
+        const of = asked(request)?.of ?? "";
+        if (!/^(?:PUT|PATCH)$/.test(request.method) || ![CLAIMS, NODES, POOLS].includes(of))
+          return undefined;
+        const path = request.path.replace(/\?.*$/, "").replace(/\/status$/, "");
+        const annotations = { "example.com/times": `${times++}` };
+        await patch(scene, path, { metadata: { annotations } });
+        return undefined;
+      }),
+      // Back-off makes it hundreds. A retry for each event makes it tens of thousands.
+      end: () => {
+        if (times > 3_000) throw new Error(`${times} writes in five minutes`);
+      },
+      costs: 2,
+      isMute: true,
+    };
   },
   "reads are answered after 30 seconds": ({ world }) => ({
     ...answered(async ({ method, path }) => {

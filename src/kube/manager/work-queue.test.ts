@@ -123,6 +123,41 @@ describe("work queue", () => {
     expect(Math.min(...last)).toBeGreaterThanOrEqual(5_500 / 2);
   });
 
+  it("retries ever less often if another program changes the object before each write", async () => {
+    const {
+      clock,
+      log,
+      queue: q,
+    } = queue(async () => {
+      // The change that causes the conflict is an event, which adds the item during its processing and after it.
+      q.add("a");
+      clock.after(1, () => q.add("a"));
+      throw new Error("too late");
+    });
+    q.add("a");
+    await clock.advance(60_000);
+    const times = log.map((line) => Number(line.split(" ")[0]));
+    expect(times).toHaveLength(25);
+    // The longest wait after a failure.
+    expect(times.slice(-3)).toEqual([50_400, 54_400, 58_400]);
+  });
+
+  it("works at once on a change that comes after a single conflict", async () => {
+    const {
+      clock,
+      log,
+      queue: q,
+    } = queue(async () => {
+      if (log.length === 1) throw new Error("too late");
+      return AWAIT_CHANGE;
+    });
+    q.add("a");
+    await clock.advance(10);
+    q.add("a");
+    await clock.advance(1_000);
+    expect(log).toEqual(["0 a", "10 a"]);
+  });
+
   it("works again after the requested delay, or at once if the item is added first", async () => {
     const {
       clock,

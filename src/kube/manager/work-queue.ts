@@ -17,6 +17,16 @@ export type Retry = "later" | "soon" | "never";
 
 /** The first wait after a conflict. It doubles with each one, up to the first wait after a failure. */
 const SOON_MS = 100;
+/**
+ * Number of conflicts in a row after which the wait grows further, up to the longest wait after a failure: another
+ * program probably writes each time.
+ */
+const MANY = 10;
+/**
+ * Number of conflicts in a row from which on the wait is kept, also if the item is added meanwhile. Otherwise a program
+ * that changes an object before each write would cause the next write at once, without end.
+ */
+const CONTESTED = 2;
 
 /**
  * The settings of a queue. Items with equal keys are never processed at the same time. At most `concurrency` items are
@@ -32,8 +42,8 @@ export interface WorkQueueOptions<T> {
   readonly onError: (item: T, error: unknown) => Retry;
   readonly backoffMs: { readonly base: number; readonly max: number };
   /**
-   * Returns a random number from 0 to below 1. It sets a wait after a conflict between half of its length and its full
-   * length. Absent: the full length.
+   * Returns a random number from 0 to below 1. It sets each of the first waits after conflicts between half of its length
+   * and its full length. Absent: the full length.
    */
   readonly jitter?: () => number;
   /** Called with the waiting time of an item and the time of its processing. */
@@ -115,8 +125,9 @@ export class WorkQueue<T> {
     if (this.#stopped) return;
     const key = this.#options.keyOf(item);
     const entry = this.#entry(key, item);
-    entry.dueMs = undefined;
     if (entry.state === "running") entry.state = "again";
+    if (entry.races >= CONTESTED && entry.dueMs !== undefined) return;
+    entry.dueMs = undefined;
     if (entry.state !== "idle") return;
     entry.state = "ready";
     this.#adds++;
@@ -223,7 +234,7 @@ export class WorkQueue<T> {
   }
 
   #finish(key: string, entry: Entry<T>, retryMs: number | undefined): void {
-    const again = entry.state === "again";
+    const again = entry.state === "again" && entry.races < CONTESTED;
     entry.state = "idle";
     if (again) this.add(entry.item);
     else if (retryMs !== undefined) this.addAfter(entry.item, retryMs);
@@ -238,8 +249,10 @@ export class WorkQueue<T> {
     const { backoffMs, jitter } = this.#options;
     const { base, max } = backoffMs;
     if (retry === "later") return Math.min(max, doubled(base, entry.failures++));
+    const races = entry.races++;
+    if (races >= MANY) return Math.min(max, doubled(base, races - MANY));
     // A random wait, so that two writers of one object do not conflict again.
-    const waitMs = Math.min(base, doubled(SOON_MS, entry.races++));
+    const waitMs = Math.min(base, doubled(SOON_MS, races));
     return jitter === undefined ? waitMs : Math.round((waitMs * (1 + jitter())) / 2);
   }
 
@@ -262,7 +275,9 @@ export class WorkQueue<T> {
       this.#delayed.pop();
       const entry = this.#entries.get(next.key);
       // If the item was added or rescheduled meanwhile, its due time differs.
-      if (entry !== undefined && entry.dueMs === next.dueMs) this.add(entry.item);
+      if (entry === undefined || entry.dueMs !== next.dueMs) continue;
+      entry.dueMs = undefined;
+      this.add(entry.item);
     }
     if (!this.#stopped) this.#arm();
   }

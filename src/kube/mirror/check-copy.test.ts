@@ -28,6 +28,8 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
     lists: [] as string[],
     watchedFrom: [] as string[],
     bring: [] as WatchEvent<Node>[],
+    /** The objects with which a watch without a version begins. */
+    state: [] as readonly Node[],
   };
   const client = {
     list: async (
@@ -43,8 +45,11 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
       return { items: items.map(keep), resourceVersion: String(server.version), kept: true };
     },
     watch: async (_: unknown, { resourceVersion }: { resourceVersion: string }) => {
-      server.watchedFrom.push(resourceVersion);
-      const events = server.bring.splice(0);
+      const isState = resourceVersion === "";
+      if (!isState) server.watchedFrom.push(resourceVersion);
+      const events = isState
+        ? server.state.map((object) => ({ type: "ADDED", object }))
+        : server.bring.splice(0);
       return {
         close: () => undefined,
         async *[Symbol.asyncIterator]() {
@@ -83,6 +88,28 @@ describe("an informer's copy that differs from the server's objects", () => {
     expect(told).toEqual([{ kind: "Node", missed: 2, gone: 1 }]);
     // The watch continues at its last version, so no event is lost.
     expect(new Set(server.watchedFrom)).toEqual(new Set(["10"]));
+    stop();
+  });
+
+  it("takes in no first list that lacks what a watch brings and the server has by name", async () => {
+    for (const listed of [[], [node("c", 9)]]) {
+      const all = [node("a", 1), node("b", 2), node("c", 9)];
+      const { clock, server, mirror, names, stop } = world(all, listed);
+      server.state = all;
+      await clock.advance(5 * 60_000);
+      expect([mirror.synced, names(), server.lists.length > 5]).toEqual([false, [], true]);
+      server.listed = undefined;
+      await clock.advance(60_000);
+      expect([mirror.synced, names()]).toEqual([true, ["a@1", "b@2", "c@9"]]);
+      stop();
+    }
+  });
+
+  it("takes in a first list that lacks an object that is gone, or is newer than the list", async () => {
+    const { clock, server, mirror, names, stop } = world([node("a", 1), node("new", 11)], []);
+    server.state = [node("gone", 2), node("new", 11)];
+    await clock.settle();
+    expect([mirror.synced, names()]).toEqual([true, []]);
     stop();
   });
 

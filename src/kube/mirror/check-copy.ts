@@ -8,6 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import type { KubeClient, KubeList, ListOptions, ListPage, ReadPage } from "../client/client.ts";
+import { KubeError, type StatusBody } from "../errors.ts";
 
 /** The objects of a mirror, at the version of its watch. */
 export interface Copy<T extends KubeObject> {
@@ -29,7 +30,7 @@ interface Difference<T> {
 }
 
 interface CheckOptions<T extends KubeObject> {
-  readonly client: Pick<KubeClient, "list">;
+  readonly client: Pick<KubeClient, "list" | "watch">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly kind: Kind<T>;
@@ -52,6 +53,10 @@ const REST_TIMES = 500;
 const MOST_ASKED = 100;
 /** The number of objects that are read by name if a new list lacks known objects. */
 const SAMPLE = 3;
+/** The most objects of a first list that is compared with a watch, which sends all of them once more. */
+const MOST_COMPARED = 500;
+/** Milliseconds without an event after which a watch has sent its first state, if the server does not mark its end. */
+const STATE_QUIET_MS = 1_000;
 /** How often an object is read by name until the server answers, with pauses of 1, 2, 4, … seconds. */
 const MOST_TRIES = 4;
 
@@ -80,8 +85,59 @@ export class CopyCheck<T extends KubeObject> {
    * because such a list lacks many.
    */
   async mustBeWhole(list: KubeList<T>): Promise<void> {
-    const { clock, copy, kind, log } = this.#options;
-    const lacking = await inTurns(clock, copy.removedBy(list), TURN_MS);
+    const { clock, copy } = this.#options;
+    await this.#mustBeGone(await inTurns(clock, copy.removedBy(list), TURN_MS));
+  }
+
+  /**
+   * The same for the first list of a process, when no object is known yet. The server is asked in a second way: a watch
+   * without a version begins with all objects. A long list is not compared, because that costs as much as the list.
+   */
+  async mustMatchWatch(list: KubeList<T>, isWanted: () => boolean): Promise<void> {
+    if (list.items.length > MOST_COMPARED) return;
+    const listed = new Set(list.items.map(keyOf));
+    const upTo = versionOf(list);
+    const isLacking = (one: T) => !listed.has(keyOf(one)) && versionOf(one.metadata) <= upTo;
+    const lacking: T[] = [];
+    await this.#eachInState((one) => {
+      if (isLacking(one)) lacking.push({ metadata: one.metadata } as T);
+      return isWanted() && lacking.length <= MOST_COMPARED;
+    });
+    if (isWanted()) await this.#mustBeGone(lacking);
+  }
+
+  /**
+   * Passes on the objects with which a watch without a version begins, until `take` returns false. A broken connection
+   * may stay silent and cannot be closed, so this ends without it.
+   */
+  async #eachInState(take: (object: T) => boolean): Promise<void> {
+    const { client, clock, kind, selection } = this.#options;
+    const watch = await client.watch(kind, { ...selection, resourceVersion: "" });
+    let end = (): void => undefined;
+    const quiet = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    let timer = clock.after(STATE_QUIET_MS, end);
+    const read = async (): Promise<void> => {
+      for await (const { type, object } of watch) {
+        // The first bookmark follows the last of these objects.
+        if (type === "BOOKMARK") return;
+        if (type === "ERROR") throw asError(object);
+        if (type === "ADDED" && !take(object)) return;
+        timer.cancel();
+        timer = clock.after(STATE_QUIET_MS, end);
+      }
+    };
+    try {
+      await Promise.race([read(), quiet]);
+    } finally {
+      timer.cancel();
+      watch.close();
+    }
+  }
+
+  async #mustBeGone(lacking: readonly T[]): Promise<void> {
+    const { kind, log } = this.#options;
     const step = Math.max(1, Math.floor(lacking.length / SAMPLE));
     for (const one of lacking.filter((_, at) => at % step === 0).slice(0, SAMPLE)) {
       if (await this.#isGoneAtLast(one)) continue;
@@ -172,6 +228,11 @@ export class CopyCheck<T extends KubeObject> {
     });
     return items.every(({ metadata }) => metadata.uid !== uid);
   }
+}
+
+function asError(object: unknown): KubeError {
+  const status = object as StatusBody;
+  return new KubeError(status.code ?? 500, status, "watching for the first objects");
 }
 
 function restMs(isEmpty: boolean): number {

@@ -27,13 +27,14 @@ const PODS = ["a", "b", "c"].map((name) => ({
 
 /**
  * A server with pages of two pods. They are protobuf if the client accepts bytes and `isBroken` is false. Its watches
- * deliver nothing.
+ * deliver nothing, or one bookmark if they ask for no version.
  */
 function serving(isBroken = false) {
   const asked: string[] = [];
   const send = async ({ path, takesBytes }: KubeRequest): Promise<KubeResponse> => {
     const query = new URLSearchParams(path.split("?")[1]);
     if (query.has("watch")) {
+      if (query.get("resourceVersion") === "") return { status: 200, headers: {}, stream: MARKED };
       asked.push(`watch ${query.get("resourceVersion")}`);
       const stream = { close: () => undefined, [Symbol.asyncIterator]: silence };
       return { status: 200, headers: {}, stream };
@@ -50,6 +51,13 @@ function serving(isBroken = false) {
 }
 
 const silence = (): AsyncIterator<unknown> => ({ next: () => new Promise(() => undefined) });
+
+const MARKED = {
+  close: () => undefined,
+  async *[Symbol.asyncIterator]() {
+    yield { type: "BOOKMARK", object: { metadata: { resourceVersion: "9" } } } as never;
+  },
+};
 
 async function mirrored({ transport, asked }: ReturnType<typeof serving>) {
   const clock = new VirtualClock();

@@ -37,12 +37,21 @@ function scripted(lists: readonly (readonly Node[] | Error)[], watches: readonly
       const newest = Math.max(0, ...answer.map((item) => Number(item.metadata.resourceVersion)));
       return { items: answer, resourceVersion: String(newest) };
     },
-    watch: async (_kind: unknown, { resourceVersion }: { resourceVersion: string }) => {
+    watch: confirming(async (resourceVersion) => {
       calls.push(`watch ${resourceVersion}`);
       return play(watches[watched++]);
-    },
+    }),
   } as unknown as KubeClient;
   return { client, calls };
+}
+
+/**
+ * A watch without a version confirms the first list of an informer: it brings the end of the first state, and no object.
+ * Other watches are answered by `open`.
+ */
+function confirming(open: (resourceVersion: string) => Promise<Watch<Node>>) {
+  return (_kind: unknown, { resourceVersion }: { resourceVersion: string }) =>
+    resourceVersion === "" ? Promise.resolve(play([bookmark(0)])) : open(resourceVersion);
 }
 
 function play(script: Script | undefined): Watch<Node> {
@@ -554,7 +563,9 @@ describe("informers", () => {
     const versions = ["9", "6"];
     const client = {
       list: async () => ({ items: [node("a", 5)], resourceVersion: versions.shift() ?? "12" }),
-      watch: async () => play([new KubeError(410, { code: 410, reason: "Expired" }, "watching")]),
+      watch: confirming(async () =>
+        play([new KubeError(410, { code: 410, reason: "Expired" }, "watching")]),
+      ),
     } as unknown as KubeClient;
     const mirrors = new LiveMirrors({ clock, random: new Random(1), log: SILENT, client });
     const heard: string[] = [];
@@ -597,7 +608,7 @@ describe("informers", () => {
         const items = lists.shift() ?? [];
         return { items, resourceVersion: items.length === 0 ? emptyAt : "9" };
       },
-      watch: async () => play(lists.length > 0 ? expired : undefined),
+      watch: confirming(async () => play(lists.length > 0 ? expired : undefined)),
     } as unknown as KubeClient;
     const mirrors = new LiveMirrors({ clock, random: new Random(1), log, client });
     const nodes = mirrors.of(NODE, { vital: true });
@@ -623,7 +634,7 @@ describe("informers", () => {
         isRestored
           ? { items: [node("a", 5)], resourceVersion: "6" }
           : { items: [node("a", 20)], resourceVersion: "20" },
-      watch: async () => play(watches.shift()),
+      watch: confirming(async () => play(watches.shift())),
     } as unknown as KubeClient;
     const mirrors = new LiveMirrors({ clock, random: new Random(1), log: SILENT, client });
     const nodes = mirrors.of(NODE, { vital: true });
@@ -661,7 +672,7 @@ describe("informers", () => {
         if (answer !== undefined) throw answer;
         return { items: [], resourceVersion: "1" };
       },
-      watch: async () => play(undefined),
+      watch: confirming(async () => play(undefined)),
     } as unknown as KubeClient;
     const mirrors = new LiveMirrors({ clock, random: new Random(1), log: SILENT, client });
     const [nodes, pods] = [mirrors.of(NODE), mirrors.of(POD)];

@@ -222,6 +222,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#absent = 0;
     const version = Number(list.resourceVersion) || 0;
     if (this.#listed) await this.#check?.mustBeWhole(list);
+    else await this.#check?.mustMatchWatch(list, () => !this.#closed);
     if (this.#closed) return;
     this.#listed = true;
     this.#unservedToldMs = undefined;
