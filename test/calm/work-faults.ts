@@ -15,7 +15,8 @@ const HOUR = 60 * MINUTE;
 export const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
 /** The path of NodePools. */
 export const POOLS: Collection = "/apis/karpenter.sh/v1/nodepools";
-const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
+/** The path of EC2NodeClasses. */
+export const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 /** The path of Nodes. */
 export const NODES: Collection = "/api/v1/nodes";
 /** The path of pods. */
@@ -38,6 +39,19 @@ export const WORK_FAULTS: Readonly<Record<string, MakeFault>> = {
     begin: () => anew(scene, CLASSES),
   }),
   "Nodes are deleted by force and made anew": (scene) => ({ begin: () => anew(scene, NODES) }),
+  "NodeClaims are deleted by force and made anew": (scene) => ({
+    begin: () => anew(scene, CLAIMS),
+    // A claim that waited for its instance waits for another one now.
+    costs: 2,
+  }),
+  "a PodDisruptionBudget is made anew every ten seconds": (scene) => ({
+    begin: () => create(scene, PDBS, pdb("anew")),
+    during: async () => {
+      await remove(scene, `${PDBS}/anew`);
+      await create(scene, PDBS, pdb("anew"));
+    },
+    end: () => remove(scene, `${PDBS}/anew`),
+  }),
   "pods of a StatefulSet are made anew every ten seconds": (scene) => {
     let times = 12;
     return {

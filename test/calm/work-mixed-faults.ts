@@ -8,7 +8,7 @@ import type { KubeResponse } from "../../src/kube/transport/transport.ts";
 import { type Fault, refusal } from "../replicas.ts";
 import { asked, type Collection } from "./lies.ts";
 import { type Body, refused } from "./odd-faults.ts";
-import { CLAIMS, listOf, NODES, PODS, POOLS, patch } from "./work-faults.ts";
+import { CLAIMS, CLASSES, listOf, NODES, PODS, POOLS, patch } from "./work-faults.ts";
 import type { MakeFault, WorkFault, WorkScene } from "./work-stage.ts";
 
 const SECOND = 1_000;
@@ -39,6 +39,12 @@ export const MIXED_FAULTS: Readonly<Record<string, MakeFault>> = {
     [CLAIMS, NODES, PODS, POOLS].flatMap((of): [string, MakeFault][] => [
       [`lists of ${nounOf(of)} are empty and of a newer version`, (scene) => emptied(scene, of)],
       [`${nounOf(of)} are listed again as before the work`, (scene) => relisted(scene, of)],
+    ]),
+  ),
+  ...Object.fromEntries(
+    [CLAIMS, NODES, POOLS, CLASSES].map((of): [string, MakeFault] => [
+      `${nounOf(of)} that are read by name have another UID than in lists`,
+      (scene) => renewed(scene, of),
     ]),
   ),
   "the clock leaves the window in which a budget allows nothing": windowed,
@@ -112,7 +118,7 @@ function unfiltered({ world }: WorkScene): WorkFault {
  * Lists are answered with 200, no items, and a version that the store has not reached, also lists with a selector.
  * A read of one object by its name is answered correctly.
  */
-function emptied({ world, restarts }: WorkScene, of: Collection): WorkFault {
+function emptied({ world }: WorkScene, of: Collection): WorkFault {
   const { transport } = world.box.sandbox;
   let isCut = false;
   const fault: Fault = async (request): Promise<KubeResponse | undefined> => {
@@ -132,10 +138,7 @@ function emptied({ world, restarts }: WorkScene, of: Collection): WorkFault {
     const resourceVersion = `${Number(body.metadata.resourceVersion) + 50}`;
     return { ...answer, body: { ...body, metadata: { resourceVersion }, items: [] } };
   };
-  // A process that starts during the fault sees no NodeClaims. So it creates two for the pending pods, and later
-  // two more.
-  const costs = of === CLAIMS && restarts ? 4 : 0;
-  return { met: { fault }, costs };
+  return { met: { fault } };
 }
 
 /**
@@ -165,6 +168,24 @@ function relisted({ world }: WorkScene, of: Collection): WorkFault {
       past = await transport.send({ method: "GET", path: of });
     },
   };
+}
+
+/**
+ * Each object that is read by its name was deleted and created again, as seems from its UID. Lists and watches have the
+ * earlier UID, and deletions by the false UID are refused.
+ */
+function renewed({ world }: WorkScene, of: Collection): WorkFault {
+  const { transport } = world.box.sandbox;
+  const fault: Fault = async (request) => {
+    const what = asked(request);
+    if (what?.of !== of || request.method !== "GET" || what.name === undefined) return undefined;
+    const answer = await transport.send(request);
+    if (answer.status !== 200) return answer;
+    const body = answer.body as KubeObject;
+    const metadata = { ...body.metadata, uid: `${body.metadata.uid?.slice(0, -4)}ffff` };
+    return { ...answer, body: { ...body, metadata } };
+  };
+  return { met: { fault }, costs: 2 };
 }
 
 /** By the true time, the budget allows no disruption, so no node may end, whatever Karpenter's clock says. */

@@ -8,7 +8,7 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
-import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
+import { CLUSTER_UID_KEY, TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
@@ -141,7 +141,10 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   const standing = await nodesNow(world, instance);
   const uid = clusterUid(world);
   const origin = originOf(instance, { clusterUid: uid, hasNode: standing.length > 0 });
-  if (origin === "another") return "gone";
+  if (origin === "another") {
+    tellAnothers(world, instance);
+    return "gone";
+  }
   const owner = await ownerOf(world, instance, standing);
   if (owner !== undefined) {
     if (isSameMachine(owner, instance)) return "changed";
@@ -174,6 +177,22 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   await endInstance(world, instance, []);
   for (const node of standing) await deleteNode(world, node);
   return "ended";
+}
+
+/** Provider ids of instances of other clusters, which the log has named within the hour. */
+const toldAnothers = new Recent(60 * 60_000);
+
+/** Two clusters have one name in one account. Neither ends the other's machines, but they share queues and policies. */
+function tellAnothers(world: World, { status, metadata }: NodeClaim): void {
+  const providerId = status?.providerID ?? "";
+  if (toldAnothers.has(world, providerId)) return;
+  toldAnothers.note(world, providerId);
+  world.log.warn("instance of another cluster with this cluster's name is left alone", {
+    "provider-id": providerId,
+    "cluster-uid": metadata.annotations?.[CLUSTER_UID_KEY],
+    remedy:
+      "give each cluster of the account its own --cluster-name and its own interruption queue",
+  });
 }
 
 /**
