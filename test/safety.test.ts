@@ -14,7 +14,8 @@ import { NODE_CLAIM, type NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../src/apis/karpenter/nodepool.ts";
 import type { Kind, KubeObject } from "../src/apis/meta.ts";
 import { AwsError } from "../src/providers/aws/api/call.ts";
-import { type Replica, startReplica } from "./replicas.ts";
+import { asked } from "./calm/lies.ts";
+import { type Fault, type Replica, startReplica } from "./replicas.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const MINUTE = 60_000;
@@ -130,6 +131,48 @@ describe("a kind that is not served for a while", () => {
       () => serve("nodeclaims.karpenter.sh", true),
     );
   });
+});
+
+describe("lists that lack objects from the start of a process", () => {
+  /** The server's lists without the objects that `isLacking` picks. Watches and reads by name are right. */
+  const lacking =
+    (of: string, isLacking: (at: number) => boolean): Fault =>
+    async (request) => {
+      const what = asked(request);
+      if (what?.of !== of || request.method !== "GET" || what.isWatch) return undefined;
+      if (what.name !== undefined || request.path.includes("metadata.name")) return undefined;
+      const headers = { ...request.headers, accept: "application/json" };
+      const { takesBytes: _, ...asJson } = request;
+      const answer = await world.box.sandbox.transport.send({ ...asJson, headers });
+      const body = answer.body as { readonly items: readonly KubeObject[] };
+      return { ...answer, body: { ...body, items: body.items.filter((_, at) => !isLacking(at)) } };
+    };
+
+  it.each([
+    ["all pods", "/api/v1/pods", () => true],
+    ["all but the first pod", "/api/v1/pods", (at: number) => at > 0],
+    ["all Nodes", "/api/v1/nodes", () => true],
+    ["all NodeClaims", "/apis/karpenter.sh/v1/nodeclaims", () => true],
+  ])(
+    "%s: the process waits, says why, and a drain that was asked for comes later",
+    async (_, of, isLacking) => {
+      const [claim] = await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
+      const before = { instances: instances(), pods: await running() };
+      karpenter.kill();
+      await world.advance(MINUTE);
+      karpenter = startReplica(world, "misled", {}, () => 0, { fault: lacking(of, isLacking) });
+      await world.client.delete(NODE_CLAIM, { name: claim?.metadata.name ?? "" });
+      await world.advance(LONG_ENOUGH);
+      expect({ instances: instances(), pods: await running() }).toEqual(before);
+      expect(karpenter.log.join("\n")).toContain(
+        "list lacks an object that the API server has by name",
+      );
+      karpenter.meet(undefined);
+      const id = claim?.status?.providerID?.split("/").at(-1) ?? "";
+      await world.until("the node has ended", () => !instances().includes(id), 20 * MINUTE);
+      await world.until("6 pods run", async () => (await running()).length === 6, 10 * MINUTE);
+    },
+  );
 });
 
 describe("a cloud that reports less than exists", () => {
