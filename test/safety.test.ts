@@ -161,6 +161,7 @@ describe("lists that lack objects from the start of a process", () => {
       karpenter.kill();
       await world.advance(MINUTE);
       karpenter = startReplica(world, "misled", {}, () => 0, { fault: lacking(of, isLacking) });
+      await world.advance(MINUTE);
       await world.client.delete(NODE_CLAIM, { name: claim?.metadata.name ?? "" });
       await world.advance(LONG_ENOUGH);
       expect({ instances: instances(), pods: await running() }).toEqual(before);
