@@ -42,8 +42,8 @@ export interface WorkQueueOptions<T> {
   readonly onError: (item: T, error: unknown) => Retry;
   readonly backoffMs: { readonly base: number; readonly max: number };
   /**
-   * Returns a random number from 0 to below 1. It sets each of the first waits after conflicts between half of its length
-   * and its full length. Absent: the full length.
+   * Returns a random number from 0 to below 1. It sets each of the first waits after conflicts between half of its
+   * length and its full length. Absent: the full length.
    */
   readonly jitter?: () => number;
   /** Called with the waiting time of an item and the time of its processing. */

@@ -46,8 +46,8 @@ function scripted(lists: readonly (readonly Node[] | Error)[], watches: readonly
 }
 
 /**
- * A watch without a version confirms the first list of an informer: it brings the end of the first state, and no object.
- * Other watches are answered by `open`.
+ * A watch without a version confirms the first list of an informer: it brings a bookmark and no object. Other watches
+ * are answered by `open`.
  */
 function confirming(open: (resourceVersion: string) => Promise<Watch<Node>>) {
   return (_kind: unknown, { resourceVersion }: { resourceVersion: string }) =>
