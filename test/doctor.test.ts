@@ -269,8 +269,8 @@ describe("karpenter doctor and bundle on a cluster", () => {
   });
 
   it("the doctor takes the provider from the Deployment that runs", async () => {
-    const running = (deployment: object) =>
-      runningProvider({ list: async () => ({ items: [deployment] }) } as never, "karpenter");
+    const running = (...items: readonly object[]) =>
+      runningProvider({ list: async () => ({ items }) } as never, "karpenter");
     const withArgs = (args: readonly string[], replicas = 1) => ({
       ...DEPLOYMENT,
       metadata: { ...DEPLOYMENT.metadata, labels: { "app.kubernetes.io/name": "karpenter" } },
@@ -278,8 +278,50 @@ describe("karpenter doctor and bundle on a cluster", () => {
     });
     expect(await running(withArgs(["controller", "--provider", "kwok"]))).toBe("kwok");
     expect(await running(withArgs(["controller"]))).toBe("aws");
-    expect(await running(withArgs(["controller", "--provider", "kwok"], 0))).toBeUndefined();
+    const stopped = withArgs(["controller", "--provider", "kwok"], 0);
+    expect(await running(stopped)).toBe("kwok");
+    expect(await running(stopped, withArgs(["controller"]))).toBe("aws");
     expect(await running({ ...DEPLOYMENT, metadata: { name: "web" } })).toBeUndefined();
+  });
+
+  it("the doctor quotes the condition that keeps a NodePool from being ready", async () => {
+    const conditions = [
+      { type: "NodeClassReady", status: "False", message: "NodeClass not found on cluster" },
+      { type: "Ready", status: "False", message: "NodeClassReady=False" },
+    ];
+    const pool = { kind: "NodePool", metadata: { name: "p" }, status: { conditions } };
+    const all = judged({ ...(await real()), pools: [pool as KubeObject] });
+    expect(all.find(({ area, item }) => area === "NodePools" && item === "p")?.says).toBe(
+      "It is not ready: NodeClassReady=False: NodeClass not found on cluster",
+    );
+  });
+
+  it("the doctor says to install the Service again where a pod is ready, and to start the controller where none is", async () => {
+    const facts = await real();
+    const webhooks = [{ name: "w", service: "a/b", ready: 0 }];
+    const remedy = (of: Partial<DoctorFacts>) =>
+      judged({ ...facts, webhooks, ...of }).find(({ area }) => area === "webhooks")?.remedy;
+    expect(remedy({})).toContain("the Service is missing or does not select it");
+    expect(remedy({ controllerPods: [] })).toContain("start the controller");
+  });
+
+  it("the doctor says to grant the right to a Lease of another name or namespace, which the chart does not", async () => {
+    const facts = await real();
+    const rights = facts.rights.map((one) => ({
+      ...one,
+      allowed: !one.resource.startsWith("leases."),
+    }));
+    const remedies = (deployments: DoctorFacts["deployments"]) =>
+      judged({ ...facts, rights, deployments })
+        .filter(({ area, state }) => area === "rights" && state === "todo")
+        .map(({ remedy }) => remedy);
+    const env = [{ name: "LEADER_ELECTION_NAMESPACE", value: "elsewhere" }];
+    const template = { spec: { containers: [{ name: "controller", env }] } };
+    const other = { ...DEPLOYMENT, spec: { ...DEPLOYMENT.spec, template } };
+    expect(remedies([DEPLOYMENT])).toEqual([expect.stringContaining("the chart's roles")]);
+    expect(remedies([other as unknown as typeof DEPLOYMENT])).toEqual([
+      expect.stringContaining("additionalClusterRoleRules"),
+    ]);
   });
 
   it("the doctor says nothing of what it could not read, but that", async () => {

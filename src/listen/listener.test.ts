@@ -178,6 +178,14 @@ describe("time limits of a listener", () => {
     clearInterval(drip);
   });
 
+  it("close a connection that was never used without an answer and without a log line", async () => {
+    const served = await serve(measure, { headerMs: 200, receiveMs: 200 });
+    expect(await open(served, "").closed).toBe("");
+    expect(served.lines).toEqual([]);
+    expect(await open(served, "GET / HT").closed).toMatch(/^HTTP\/1\.1 408 /);
+    expect(served.lines).toHaveLength(1);
+  });
+
   it("count no time in which the process itself was busy", async () => {
     const served = await serve(measure, { headerMs: 400, receiveMs: 400 });
     const { socket, closed } = open(served, "");

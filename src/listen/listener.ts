@@ -375,8 +375,16 @@ class Guard {
     response.end(`${text}\n`);
   }
 
-  /** Answers a request that Node rejected: too slow, headers too large, or not HTTP. */
+  /**
+   * Answers a request that Node rejected: too slow, headers too large, or not HTTP. Go's clients, such as
+   * kube-apiserver, open spare connections that they may never use. Such a connection is closed without a log line, and
+   * without an answer, which the client would log as unsolicited.
+   */
   #fault(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (error.code === LATE && socket.bytesRead === 0) {
+      socket.destroy();
+      return;
+    }
     if (!isGone(error)) {
       const { remoteAddress: address } = socket;
       this.#tell(`fault ${error.code}`, "connection closed", {

@@ -79,6 +79,10 @@ describe("karpenter doctor about the controller", () => {
     expect(checkController({ ...facts, leases })).toMatchObject([{ state: "ready" }]);
     const later = { ...facts, leases, nowMs: nowMs + 60_000 };
     expect(checkController(later)).toMatchObject([{ state: "todo" }]);
+    const [led] = checkLead({ ...later, deployments: [] });
+    expect(led?.remedy).toContain("their log says why");
+    const [stopped] = checkLead(later);
+    expect(stopped?.remedy).toBe("scale the controller up: no pod of it is there to lead");
   });
 
   it("requires a holder for each Deployment's own Lease, and ignores a Lease that another Deployment left behind", () => {

@@ -79,7 +79,11 @@ export function checkLead(facts: DoctorFacts): readonly CheckedItem[] {
         says: "Karpenter runs in the sandbox's process, alone, and needs none",
       },
     ];
-  const remedy = `none of the controller's pods can lead; their log says why: kubectl -n ${namespace} logs -l app.kubernetes.io/name=karpenter`;
+  const isStopped =
+    facts.deployments.length > 0 && facts.deployments.every(({ spec }) => spec.replicas === 0);
+  const remedy = isStopped
+    ? "scale the controller up: no pod of it is there to lead"
+    : `none of the controller's pods can lead; their log says why: kubectl -n ${namespace} logs -l app.kubernetes.io/name=karpenter`;
   const used = facts.deployments.filter(leads).map(leaseOf);
   const homeless = used.filter((ref) => facts.missingLeaseNamespaces.includes(ref.namespace));
   if (leases.length === 0 && homeless.length === 0)

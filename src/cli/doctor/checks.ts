@@ -3,11 +3,12 @@
 import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
 import { CUSTOM_RESOURCE_DEFINITION } from "../../apis/core/custom-resource-definition.ts";
 import { POD } from "../../apis/core/pod.ts";
+import { isReady } from "../../apis/core/pod-predicates.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import type { KubeObject, ResourceAmounts } from "../../apis/meta.ts";
+import type { Condition, KubeObject, ResourceAmounts } from "../../apis/meta.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
 import { formatResource, parseResources, type Resources } from "../../apis/resources.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -15,7 +16,9 @@ import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { BRAKE_CONDITION, shownBrake } from "../../core/safety/brake-condition.ts";
 import { SET_BACK_CONDITION, setBackShown } from "../../core/safety/set-back.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
 import { type CheckedItem, checkSections, type Section } from "../checks/checks.ts";
+import { isSameLease, leaseOf } from "../checks/deployments.ts";
 import { some } from "../migrate/check-objects.ts";
 import { checkAddresses, checkImages } from "./check-classes.ts";
 import { checkController, checkLead } from "./check-controller.ts";
@@ -173,13 +176,32 @@ function checkRights(facts: DoctorFacts): readonly CheckedItem[] {
     const verbs = [...new Set(group.map(({ verb }) => verb))].join(", ");
     const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
     const says = `${account} may not${where}: ${why}`;
-    return { area, item: `${verbs} ${resource}`, state: "todo", says, remedy };
+    const item = `${verbs} ${resource}`;
+    const isOther = resource === OTHER_LEASE.resource && isOtherLease(facts);
+    return { area, item, state: "todo", says, remedy: isOther ? OTHER_LEASE.remedy : remedy };
   });
 }
 
+/** The chart's roles grant the usual Lease in the controller's own namespace, and no other. */
+const OTHER_LEASE = {
+  resource: `${LEASE.plural}.${LEASE.group}`,
+  remedy:
+    "the chart grants only its own Lease: grant this one by additionalClusterRoleRules; docs/guide/install.md has the rule",
+} as const;
+
+function isOtherLease({ deployments, namespace }: DoctorFacts): boolean {
+  const usual = { namespace, name: OPTIONS.leaderElectionName.default };
+  return deployments.map(leaseOf).some((one) => !isSameLease(one, usual));
+}
+
 /** Checks the webhooks. In a sandbox their Services exist only in its process. */
-function checkWebhooks({ webhooks, isSandbox }: DoctorFacts): readonly CheckedItem[] {
+function checkWebhooks(facts: DoctorFacts): readonly CheckedItem[] {
+  const { webhooks, isSandbox, controllerPods } = facts;
   const area = "webhooks";
+  // Pods that are ready answer, so the fault is in the Service.
+  const remedy = controllerPods.some(isReady)
+    ? "a pod of the controller is ready, so the Service is missing or does not select it: install the chart again"
+    : "start the controller, or delete the configuration if nothing serves it any more";
   return webhooks.map(({ name, service, url, ready }): CheckedItem => {
     if (service === undefined)
       return {
@@ -209,7 +231,7 @@ function checkWebhooks({ webhooks, isSandbox }: DoctorFacts): readonly CheckedIt
       item: name,
       state: "todo",
       says: `Service ${service} has no ready pod, so requests of this kind fail`,
-      remedy: "start the controller, or delete the configuration if nothing serves it any more",
+      remedy,
     };
   });
 }
@@ -234,10 +256,20 @@ function checkReadiness(area: string, objects: readonly KubeObject[]): readonly 
       area,
       item,
       state: "todo",
-      says: `It is not ready: ${found.message || found.reason}`,
+      says: `It is not ready: ${whyNotReady(one, found)}`,
       remedy: `mend what its conditions name: kubectl describe ${one.kind?.toLowerCase()} ${item}`,
     };
   });
+}
+
+/** The condition's message; where it only names other conditions, such as `NodeClassReady=False`, their messages, too. */
+function whyNotReady(object: KubeObject, { message, reason }: Condition): string {
+  const text = message || reason || "no reason is given";
+  const named = [...text.matchAll(/(\w+)=(?:False|Unknown)/g)].flatMap(([, type = ""]) => {
+    const why = condition(object, type)?.message;
+    return why ? [why] : [];
+  });
+  return named.length === 0 ? text : `${text}: ${named.join("; ")}`;
 }
 
 /** Checks whether the controller ends no nodes now, as the conditions of the NodePools say. */

@@ -134,16 +134,20 @@ export async function gatherDoctor(
   };
 }
 
-/** The provider of the Karpenter in this namespace, as its Deployment names it. Undefined: none is seen there. */
+/**
+ * The provider of the Karpenter in this namespace, as its Deployment names it. One that is scaled to 0 counts where none
+ * runs. Undefined: none is seen there.
+ */
 export async function runningProvider(
   client: Pick<KubeClient, "list">,
   namespace: string,
 ): Promise<ProviderName | undefined> {
   try {
     const { items } = await client.list(DEPLOYMENT, { namespace });
-    const named = items
-      .filter((one) => isKarpenter(one) && one.spec.replicas !== 0)
-      .map((one) => settingOf(one, PROVIDER_FLAG));
+    const all = items.filter(isKarpenter);
+    const running = all.filter(({ spec }) => spec.replicas !== 0);
+    const asked = running.length > 0 ? running : all;
+    const named = asked.map((one) => settingOf(one, PROVIDER_FLAG));
     return named.includes("kwok") ? "kwok" : named.length > 0 ? "aws" : undefined;
   } catch (error) {
     if (error instanceof KubeError) return undefined;

@@ -150,7 +150,10 @@ function schemaOf(
   return own?.spec.versions.find(({ name }) => name === version)?.schema.openAPIV3Schema;
 }
 
-/** Which nodes would be replaced because of the move, and which are to be replaced anyway. */
+/**
+ * Which nodes would be replaced because of the move, and which are to be replaced anyway. A claim that is being deleted
+ * cannot drift any more: `checkUnderWay` names it.
+ */
 export function checkDrift({ objects }: MigrationFacts): readonly CheckedItem[] {
   const area = "drift";
   const pools = new Map<string, Pool>();
@@ -163,7 +166,7 @@ export function checkDrift({ objects }: MigrationFacts): readonly CheckedItem[] 
   const pending: string[] = [];
   const restamped: string[] = [];
   let quiet = 0;
-  for (const claim of claimsIn(objects)) {
+  for (const claim of claimsIn(objects).filter((one) => !isDeleted(one))) {
     const { name } = claim.metadata;
     const pool = pools.get(poolIdOfClaim(claim) ?? "");
     if (isTrue(claim, "Drifted")) {

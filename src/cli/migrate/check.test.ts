@@ -167,6 +167,16 @@ describe("karpenter migrate check", () => {
     expect(found(all, "drift", "claims")?.says).toBe("1 claim would stay as it is");
   });
 
+  it("says of a node that is drained only that it goes on, although its NodePool has changed since", () => {
+    const stale = claim("going", { annotations: { "karpenter.sh/nodepool-hash": "1" } });
+    const metadata = { ...stale.metadata, deletionTimestamp: "2026-01-05T07:59:00Z" };
+    const all = checks({ objects: [POOL, { ...stale, metadata }, claim("stays")] });
+    expect(found(all, "drift", "going")).toBeUndefined();
+    expect(found(all, "under way", "draining")?.says).toContain("going");
+    expect(found(all, "drift", "claims")?.says).toBe("1 claim would stay as it is");
+    expect(exitCodeOf(all)).toBe(0);
+  });
+
   it("names running work: launches, drains, and commands that only a process knows", () => {
     const leaving = claim("b");
     const objects = [
