@@ -18,6 +18,7 @@ import { quotasOf } from "../src/cli/doctor/quotas.ts";
 import { roomOfSubnets, tryAws, tryName } from "../src/cli/doctor/tries.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
 import type { KubeRequest } from "../src/kube/transport/transport.ts";
+import { AwsError } from "../src/providers/aws/api/call.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJrYXJwZW50ZXIifQ.c2lnbmF0dXJl";
@@ -594,6 +595,16 @@ describe("karpenter doctor and bundle on a cluster", () => {
     expect(differing({ tried })).toMatchObject([{ says: "ENOTFOUND; the catalogue is used" }]);
   });
 
+  it("the doctor takes it as an answer of SSM that a published parameter does not exist", async () => {
+    const { aws } = world.box.sandbox;
+    const ssm = {
+      getParameter: () => Promise.reject(new AwsError("ParameterNotFound", "not found")),
+    };
+    const attempts = tryAws({ ...aws.api, ssm } as typeof aws.api, "").map((attempt) => attempt());
+    const tried = await Promise.all(attempts);
+    expect(tried.find(({ what }) => what === "SSM")).toEqual({ what: "SSM" });
+  });
+
   it("the doctor shows how much of a vCPU quota is used, and gives a remedy from nine tenths on", async () => {
     const { ec2 } = world.box.sandbox.aws.api;
     const about = (facts: DoctorFacts) =>
@@ -636,6 +647,7 @@ describe("karpenter doctor and bundle on a cluster", () => {
       return tried.find(({ what }) => what.startsWith("interruption queue"));
     };
     expect((await about("none"))?.problem).toBeDefined();
+    expect((await about("none"))?.remedy).toContain("create the queue");
     expect((await about(""))?.skipped).toContain("--interruption-queue");
   });
 

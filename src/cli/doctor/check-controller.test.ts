@@ -83,6 +83,13 @@ describe("karpenter doctor about the controller", () => {
     expect(led?.remedy).toContain("their log says why");
     const [stopped] = checkLead(later);
     expect(stopped?.remedy).toBe("scale the controller up: no pod of it is there to lead");
+    const containers = [{ name: "controller", env: [{ name: "OBSERVE_ONLY", value: "true" }] }];
+    const observer = {
+      metadata: { name: "karpenter", namespace: "karpenter" },
+      spec: { replicas: 1, template: { spec: { containers } } },
+    } as unknown as DoctorFacts["deployments"][number];
+    const [observed] = checkLead({ ...later, deployments: [observer] });
+    expect(observed?.remedy).toContain("only an observer runs");
   });
 
   it("requires a holder for each Deployment's own Lease, and ignores a Lease that another Deployment left behind", () => {

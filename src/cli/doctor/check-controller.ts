@@ -79,11 +79,9 @@ export function checkLead(facts: DoctorFacts): readonly CheckedItem[] {
         says: "Karpenter runs in the sandbox's process, alone, and needs none",
       },
     ];
-  const isStopped =
-    facts.deployments.length > 0 && facts.deployments.every(({ spec }) => spec.replicas === 0);
-  const remedy = isStopped
-    ? "scale the controller up: no pod of it is there to lead"
-    : `none of the controller's pods can lead; their log says why: kubectl -n ${namespace} logs -l app.kubernetes.io/name=karpenter`;
+  const remedy =
+    whyNoneCanLead(facts) ??
+    `none of the controller's pods can lead; their log says why: kubectl -n ${namespace} logs -l app.kubernetes.io/name=karpenter`;
   const used = facts.deployments.filter(leads).map(leaseOf);
   const homeless = used.filter((ref) => facts.missingLeaseNamespaces.includes(ref.namespace));
   if (leases.length === 0 && homeless.length === 0)
@@ -125,6 +123,14 @@ export function checkLead(facts: DoctorFacts): readonly CheckedItem[] {
       return { area, item, state: "ready", says: `${says}, but ${why}` };
     }),
   ];
+}
+
+/** What to do where no Deployment has pods that compete for leadership. Undefined: some have, or there is no Deployment. */
+function whyNoneCanLead({ deployments }: DoctorFacts): string | undefined {
+  if (deployments.length === 0 || deployments.some(leads)) return undefined;
+  return deployments.every(({ spec }) => spec.replicas === 0)
+    ? "scale the controller up: no pod of it is there to lead"
+    : "only an observer runs, and it never leads: set settings.observeOnly=false once it shall act";
 }
 
 /** Whether pods of the Deployment compete for leadership. */

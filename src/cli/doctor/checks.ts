@@ -370,7 +370,8 @@ function checkClaims({ claims, nowMs }: DoctorFacts): readonly CheckedItem[] {
 }
 
 function checkTried({ tried }: DoctorFacts): readonly CheckedItem[] {
-  return tried.map(({ what, problem, skipped, instead }): CheckedItem => {
+  const usual = "check credentials, rights, DNS, proxies and the network policy";
+  return tried.map(({ what, problem, skipped, instead, remedy = usual }): CheckedItem => {
     const at = { area: "reachable", item: what } as const;
     if (skipped !== undefined) return { ...at, state: "unknown", says: skipped };
     if (problem === undefined) return { ...at, state: "ready", says: "it answers" };
@@ -378,7 +379,7 @@ function checkTried({ tried }: DoctorFacts): readonly CheckedItem[] {
       ...at,
       state: instead === undefined ? "todo" : "differs",
       says: instead === undefined ? problem : `${problem}; ${instead}`,
-      remedy: "check credentials, rights, DNS, proxies and the network policy",
+      remedy,
     };
   });
 }

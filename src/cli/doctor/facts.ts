@@ -29,6 +29,8 @@ export interface Tried {
   readonly skipped?: string;
   /** What Karpenter does if the attempt fails. Only for services without which Karpenter works. */
   readonly instead?: string;
+  /** What to do about the problem. Absent: what helps with any service that does not answer. */
+  readonly remedy?: string;
 }
 
 /** A webhook in the cluster's configuration. */

@@ -2,6 +2,7 @@
 import { lookup } from "node:dns/promises";
 import { firstLineOf } from "../../base/error-text.ts";
 import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
 import type { SubnetRoom, Tried } from "./facts.ts";
 
 /** Whether the host name in an address resolves. */
@@ -62,8 +63,16 @@ async function answers(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();
   } catch (error) {
-    if (!(error instanceof Error && error.name === "ParameterNotFound")) throw error;
+    if (!(error instanceof AwsError && error.code === "ParameterNotFound")) throw error;
   }
+}
+
+const NO_QUEUE =
+  "create the queue (docs/tasks/aws-account.md), or name another in settings.interruptionQueue; mind account and region";
+
+/** Whether SQS says that there is no such queue. Its older protocol has the longer code. */
+function isNoQueue(error: unknown): boolean {
+  return error instanceof AwsError && /(QueueDoesNotExist|NonExistentQueue)$/.test(error.code);
 }
 
 function attempt(
@@ -76,7 +85,12 @@ function attempt(
       await call();
       return { what };
     } catch (error) {
-      return { what, problem: firstLineOf(error), ...(instead === undefined ? {} : { instead }) };
+      return {
+        what,
+        problem: firstLineOf(error),
+        ...(instead === undefined ? {} : { instead }),
+        ...(isNoQueue(error) ? { remedy: NO_QUEUE } : {}),
+      };
     }
   };
 }
