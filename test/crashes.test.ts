@@ -71,7 +71,10 @@ class Drill {
   async until(what: string, holds: () => Promise<boolean>, limitMs = 15 * MINUTE): Promise<void> {
     const deadlineMs = this.world.clock.now() + limitMs;
     let diedMs: number | undefined;
-    while (!(await holds())) {
+    // How many timers had fired when the condition was last asked. While none fires, its answer stays.
+    let askedAt: number | undefined;
+    while (askedAt === this.world.clock.fired || !(await holds())) {
+      askedAt = this.world.clock.fired;
       if (this.world.clock.now() > deadlineMs)
         throw new Error(
           `seed ${this.#seed}: never happened: ${what}\n${this.replicas[0]?.log.slice(-40).join("\n")}`,
@@ -83,6 +86,7 @@ class Drill {
       this.kills += this.replicas.filter(({ dead }) => dead).length;
       this.replicas = this.replicas.filter(({ dead }) => !dead);
       this.start();
+      askedAt = undefined;
       diedMs = undefined;
     }
   }
