@@ -2,7 +2,6 @@
  * A whole cluster with Karpenter inside, on virtual time, for tests that span folders. A test applies what a user
  * applies, lets time pass, and reads the world from outside: the API, the AWS journal, the log.
  */
-import type { Timer } from "../src/base/clock.ts";
 import { VirtualClock } from "../src/base/virtual-clock.ts";
 import { type Box, type BoxOptions, openBox } from "../src/cli/sandbox/box.ts";
 import type { KubeClient } from "../src/kube/client/client.ts";
@@ -16,7 +15,7 @@ export function isUsual(type: string): boolean {
 }
 
 export interface TestWorld extends User {
-  readonly clock: CountingClock;
+  readonly clock: VirtualClock;
   readonly box: Box;
   readonly client: KubeClient;
   /** The lines of the trace so far. */
@@ -34,24 +33,12 @@ export interface TestWorld extends User {
   close(): Promise<void>;
 }
 
-/** A virtual clock that counts the timers that have fired. While none fires, nothing happens in a world. */
-export class CountingClock extends VirtualClock {
-  fired = 0;
-
-  override after(delayMs: number, callback: () => void): Timer {
-    return super.after(delayMs, () => {
-      this.fired++;
-      callback();
-    });
-  }
-}
-
 /** `startMs`: when the world's clock begins; by default the morning that every simulation uses. */
 export async function openWorld({
   startMs,
   ...options
 }: Partial<BoxOptions> & { readonly startMs?: number } = {}): Promise<TestWorld> {
-  const clock = new CountingClock(startMs);
+  const clock = new VirtualClock(startMs);
   const trace: string[] = [];
   const clusterName = options.clusterName ?? "karpenter-demo";
   const box = await openBox({

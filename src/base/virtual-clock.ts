@@ -24,6 +24,7 @@ export class VirtualClock implements Clock {
   #nowMs: number;
   #setBackMs = 0;
   #sequence = 0;
+  #fired = 0;
   readonly #timers = new Heap<Due>(
     (a, b) => a.at - b.at < 0 || (a.at === b.at && a.sequence < b.sequence),
   );
@@ -64,6 +65,14 @@ export class VirtualClock implements Clock {
     return 0;
   }
 
+  /**
+   * The number of timers that have fired. Without I/O, nothing changes while time passes and this stays the same. So
+   * code that waits for a change need not look again.
+   */
+  get fired(): number {
+    return this.#fired;
+  }
+
   /** Lets all promises settle. No timer fires. */
   settle(): Promise<void> {
     return new Promise((resolve) => {
@@ -91,6 +100,7 @@ export class VirtualClock implements Clock {
       this.#timers.pop();
       if (next.callback === undefined) continue;
       this.#nowMs = Math.max(this.#nowMs, next.at);
+      this.#fired++;
       next.callback();
       await this.settle();
     }

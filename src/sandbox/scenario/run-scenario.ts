@@ -20,7 +20,9 @@ const LOOK_EVERY_MS = 500;
 
 /** The cluster and clock for a scenario. */
 export interface ScenarioDeps {
-  readonly clock: Pick<VirtualClock, "now" | "advance" | "settle">;
+  /** `fired`: if present, a waiting step checks again only after it has changed. */
+  readonly clock: Pick<VirtualClock, "now" | "advance" | "settle"> &
+    Partial<Pick<VirtualClock, "fired">>;
   readonly client: KubeClient;
   readonly trace: Trace;
   /** Loads the objects of a file that the scenario names. */
@@ -152,9 +154,8 @@ async function waitUntil(
 ): Promise<ScenarioResult> {
   const deadlineMs = deps.clock.now() + withinMs;
   await deps.clock.settle();
-  for (;;) {
-    const result = await check(promises, deps, resources, false);
-    if (result.broken.length === 0) return check(promises, deps, resources);
+  let result = await check(promises, deps, resources, false);
+  while (result.broken.length > 0) {
     const leftMs = deadlineMs - deps.clock.now();
     if (leftMs <= 0) {
       return {
@@ -162,8 +163,12 @@ async function waitUntil(
         broken: result.broken.map((sentence) => `after ${formatDuration(withinMs)}, ${sentence}`),
       };
     }
+    const { fired } = deps.clock;
     await deps.clock.advance(Math.min(LOOK_EVERY_MS, leftMs));
+    if (fired === undefined || fired !== deps.clock.fired)
+      result = await check(promises, deps, resources, false);
   }
+  return check(promises, deps, resources);
 }
 
 async function check(
