@@ -38,6 +38,8 @@ class FakeSource implements ConsoleSource {
   problem: string | undefined;
   next: Promise<readonly CommandAnswer[]> = Promise.resolve([]);
   loading: readonly string[] | undefined;
+  wholeAsked: () => void = () => undefined;
+  room: Promise<ReadonlyMap<string, number>> = Promise.resolve(NO_ROOM);
 
   open(): () => void {
     this.isOpen = true;
@@ -46,7 +48,8 @@ class FakeSource implements ConsoleSource {
     };
   }
 
-  scene(): Promise<ConsoleScene> {
+  scene({ early = false } = {}): Promise<ConsoleScene> {
+    if (!early) this.wholeAsked();
     this.readings += 1;
     if (this.problem !== undefined) return Promise.reject(new Error(this.problem));
     const totals = { ...FLEET.totals, pods: this.pods };
@@ -58,7 +61,7 @@ class FakeSource implements ConsoleSource {
       ...(this.loading === undefined ? {} : { loading: this.loading }),
       fleet: async () => fleet,
       moves: async () => NO_MOVES,
-      room: async () => NO_ROOM,
+      room: () => this.room,
       pools: async () => {
         this.poolsAsked += 1;
         return [];
@@ -193,6 +196,35 @@ describe("the feed of console views", () => {
     await clock.advance(300);
     expect(sink.of("map").at(-1)).not.toHaveProperty("head.loading");
     expect(sink.of("money")).toHaveLength(1);
+  });
+
+  it("has the rest read only after nodes were sent", async () => {
+    const { clock, source, feed, sink } = start();
+    source.loading = ["pods"];
+    let release = (): void => undefined;
+    source.room = new Promise((resolve) => {
+      release = () => resolve(NO_ROOM);
+    });
+    const sentBefore: number[] = [];
+    source.wholeAsked = () => sentBefore.push(sink.of("map").length);
+    feed.watch(["map"], sink);
+    // Several rounds pass while the map is being made.
+    await clock.advance(900);
+    expect(sentBefore).toEqual([]);
+    release();
+    await clock.advance(500);
+    expect(sentBefore[0]).toBe(1);
+  });
+
+  it("reads what a first viewer needs, then the rest, when it is warmed up", async () => {
+    const { source, feed } = start();
+    source.loading = ["pods"];
+    const readBefore: number[] = [];
+    source.wholeAsked = () => readBefore.push(source.readings);
+    await feed.warm();
+    expect(readBefore).toEqual([1]);
+    expect(source.isOpen).toBe(true);
+    feed.close();
   });
 
   it("reports a failed reading, keeps the earlier views, and continues", async () => {

@@ -112,7 +112,8 @@ export class Feed {
   #readingMs = 0;
   #scene: ConsoleScene | undefined;
   readonly #shown = new Map<ConsoleViewName, Shown>();
-  readonly #making = new Set<ConsoleViewName>();
+  /** Views that are being made. */
+  readonly #making = new Map<ConsoleViewName, Promise<void>>();
 
   constructor(source: ConsoleSource, clock: FeedClock) {
     this.#source = source;
@@ -136,11 +137,23 @@ export class Feed {
   /** Answers a question, also for clients without an open stream. Opens the watches for some time. */
   async ask<T>(question: (scene: ConsoleScene) => T | Promise<T>): Promise<T> {
     if (this.#scene !== undefined && this.#viewers.size > 0) return question(this.#scene);
+    this.#keepOpen();
+    return question(await this.#source.scene());
+  }
+
+  /** Reads the cluster as for a first viewer: what a page shows first, then the rest. */
+  async warm(): Promise<void> {
+    this.#keepOpen();
+    await (await this.#source.scene({ early: true })).fleet();
+    // The views of a viewer that came meanwhile go first. The rest is read after them.
+    if (this.#viewers.size === 0) await (await this.#source.scene()).fleet();
+  }
+
+  #keepOpen(): void {
     this.#close ??= this.#source.open();
     this.#lingering?.cancel();
     if (this.#viewers.size === 0)
       this.#lingering = this.#clock.after(LINGER_MS, () => this.close());
-    return question(await this.#source.scene());
   }
 
   close(): void {
@@ -173,6 +186,7 @@ export class Feed {
         mustNotFail(this.#remember(scene), "keeping a price");
       }
       this.#show(scene);
+      if (scene.loading !== undefined) mustNotFail(this.#complete(), "reading the rest");
     } catch (error) {
       this.#tell(error);
     }
@@ -180,6 +194,12 @@ export class Feed {
     const restMs = Math.min(MOST_REST_MS, REST_FACTOR * this.#readingMs);
     const isLoading = this.#scene?.loading !== undefined;
     if (this.#viewers.size > 0) this.#soon(isLoading ? LOADING_PACE_MS : Math.max(PACE_MS, restMs));
+  }
+
+  /** Reads what an early scene lacks. It waits for the views of that scene, because it would delay them. */
+  async #complete(): Promise<void> {
+    await Promise.all(this.#making.values());
+    await this.#source.scene().catch((error: unknown) => this.#tell(error));
   }
 
   #tell(error: unknown): void {
@@ -199,7 +219,11 @@ export class Feed {
       if (![...this.#viewers].some(({ views }) => views.includes(name))) continue;
       if (scene.loading !== undefined && !EARLY.has(name)) continue;
       if (this.#shown.get(name)?.scene === scene) this.#send(name);
-      else if (!this.#making.has(name)) mustNotFail(this.#make(name, scene), `making ${name}`);
+      else if (!this.#making.has(name)) {
+        const making = this.#make(name, scene);
+        this.#making.set(name, making);
+        mustNotFail(making, `making ${name}`);
+      }
     }
     for (const viewer of this.#viewers) {
       if (!viewer.sink.isReady || viewer.clockSaid === scene.nowMs) continue;
@@ -209,7 +233,6 @@ export class Feed {
   }
 
   async #make(name: ConsoleViewName, scene: ConsoleScene): Promise<void> {
-    this.#making.add(name);
     try {
       const making = await this.#viewOf(name, scene);
       const { parts } = making;

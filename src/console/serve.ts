@@ -73,9 +73,7 @@ export function createConsole(options: ConsoleOptions): ConsoleHandler {
       if (asset !== undefined && exchange.method === "GET") return sendAsset(exchange, asset);
       return answer(exchange, options, shared);
     },
-    warm: async () => {
-      await feed.ask((scene) => scene.fleet());
-    },
+    warm: () => feed.warm(),
     close: () => feed.close(),
   };
 }

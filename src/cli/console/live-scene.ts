@@ -101,22 +101,25 @@ export interface SceneDoors {
   readonly nowMs: () => number | Promise<number>;
   /** Notes that are in every scene. */
   readonly notes: readonly string[];
-  /** Maximum wait for the list of pods, in milliseconds. After it, a page may show nodes without their pods. */
-  readonly podsSoonMs: number;
 }
 
 /**
+ * With more pods, a page shows nodes before pods are listed. A list of so many takes about a tenth of a second, which
+ * nobody notices.
+ */
+const FEW_PODS = 2_000;
+
+/**
  * Reads a scene. Its processor time, without requests to the server, is added to {@link LongWork.workedMs}. `early`:
- * returns a scene without pods if their list takes long.
+ * returns a scene without pods if there are many, and does not list them.
  */
 export async function readScene(doors: SceneDoors, early = false): Promise<ConsoleScene> {
   const { cluster, cloud, long } = doors;
-  const clock = new SystemClock();
   const objects = await readObjects({ cluster: true }, async (_, further) => {
     const { found, notes } = await objectsOf(withoutKept(cluster), further);
     return { found, notes: [...doors.notes, ...notes], nowMs: await doors.nowMs() };
   });
-  await (early ? within(clock, doors.podsSoonMs, cluster.watched(POD)) : cluster.watched(POD));
+  if (!early || (await cluster.count(POD)) <= FEW_PODS) await cluster.watched(POD);
   const isWhole = cluster.isWatched(POD);
   const recommends = objects.settings.readsRecommendations === true;
   const state = await cluster.state((ms) => {
@@ -152,14 +155,6 @@ export async function readScene(doors: SceneDoors, early = false): Promise<Conso
   long.workedMs += PROCESSOR.elapsedMs() - begunMs;
   if (!isWhole) return earlyScene(read, events, () => readScene(doors));
   return sceneOf(read, events, long, moment);
-}
-
-/** Resolves when the work is done, or the time is over. */
-function within(clock: SystemClock, ms: number, work: Promise<void>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = clock.after(ms, resolve);
-    work.then(resolve, reject).finally(() => timer.cancel());
-  });
 }
 
 /** A scene of nodes without their pods. Its other answers wait for the pods. */
@@ -202,16 +197,16 @@ function earlyScene(
  */
 function withoutKept({
   client,
-  begun,
+  count,
   watched,
-}: Pick<MirroredCluster, "client" | "begun" | "watched">): MirroredCluster["client"] {
+}: Pick<MirroredCluster, "client" | "count" | "watched">): MirroredCluster["client"] {
   const list: KubeClient["list"] = async (kind, options) => {
     const isKept = KEPT_KINDS.some(
       ({ group, plural }) => group === kind.group && plural === kind.plural,
     );
     if (!isKept || options?.fieldSelector !== undefined) return client.list(kind, options);
-    // For pods, only the first request is awaited, because their list is much longer than those of other kinds.
-    await (kind.plural === POD.plural ? begun(kind as Kind) : watched(kind as Kind));
+    // Pods are listed later, because their list is much longer than those of other kinds.
+    await (kind.plural === POD.plural ? count(kind as Kind) : watched(kind as Kind));
     return { items: [], resourceVersion: "", kept: true };
   };
   return { ...client, list };

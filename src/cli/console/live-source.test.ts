@@ -24,9 +24,20 @@ const POD = object("web", {
   status: { phase: "Running" },
 });
 
-/** A server with a node and a pod. It sends the list of pods when `release` is called. */
-function slowServer(): { readonly transport: Transport; readonly release: () => void } {
+interface SlowServer {
+  readonly transport: Transport;
+  readonly release: () => void;
+  /** The number of requests for the whole list of pods. */
+  readonly podLists: () => number;
+}
+
+/**
+ * A server with a node and a pod. It sends the list of pods when `release` is called. Asked for one pod only, it says
+ * that this many further ones exist.
+ */
+function slowServer(furtherPods = 50_000): SlowServer {
   let release = (): void => undefined;
+  let podLists = 0;
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
@@ -41,14 +52,25 @@ function slowServer(): { readonly transport: Transport; readonly release: () => 
       const stream = { close: () => undefined, async *[Symbol.asyncIterator]() {} };
       return { status: 200, headers: {}, stream };
     }
-    if (url.pathname === "/api/v1/pods" && limit !== "1") await released;
+    const isOfPods = url.pathname === "/api/v1/pods";
+    if (isOfPods && limit !== "1") {
+      podLists += 1;
+      await released;
+    }
     const items = lists.get(url.pathname) ?? [];
     const isOne = url.pathname.includes("/configmaps/");
     if (isOne) return { status: 404, headers: {}, body: { kind: "Status", code: 404 } };
-    const body = { kind: "List", metadata: { resourceVersion: "10" }, items };
+    const more = { continue: "1", remainingItemCount: furtherPods };
+    const hasMore = isOfPods && limit === "1" && furtherPods > 0;
+    const metadata = { resourceVersion: "10", ...(hasMore ? more : {}) };
+    const body = { kind: "List", metadata, items };
     return { status: 200, headers: {}, body };
   };
-  return { transport: { send, close: () => undefined }, release: () => release() };
+  return {
+    transport: { send, close: () => undefined },
+    release: () => release(),
+    podLists: () => podLists,
+  };
 }
 
 function sourceOf(transport: Transport) {
@@ -61,7 +83,6 @@ function sourceOf(transport: Transport) {
     log: SILENT,
     nowMs: () => Date.parse(CREATED),
     restFactor: 0,
-    podsSoonMs: 1,
   });
 }
 
@@ -88,6 +109,40 @@ describe("the console's source on a cluster with many pods", () => {
     expect(later.loading).toBeUndefined();
     expect((await later.fleet()).totals).toMatchObject({ nodes: 1, pods: 1 });
     expect((await source.scene({ early: true })).loading).toBeUndefined();
+    close();
+  });
+
+  it("lists pods only when somebody asks for more than nodes", async () => {
+    const { transport, release, podLists } = slowServer();
+    const source = sourceOf(transport);
+    const close = source.open();
+    const early = await source.scene({ early: true });
+    await early.fleet();
+    await source.scene({ early: true });
+    expect(podLists()).toBe(0);
+    release();
+    expect((await (await source.scene()).fleet()).totals).toMatchObject({ pods: 1 });
+    expect(podLists()).toBe(1);
+    close();
+  });
+
+  it("lists few pods before it shows nodes", async () => {
+    const { transport, release } = slowServer(0);
+    const source = sourceOf(transport);
+    const close = source.open();
+    release();
+    const scene = await source.scene({ early: true });
+    expect(scene.loading).toBeUndefined();
+    expect((await scene.fleet()).totals).toMatchObject({ nodes: 1, pods: 1 });
+    close();
+  });
+
+  it("reads a scene once for all who ask at the same time", async () => {
+    const { transport } = slowServer();
+    const source = sourceOf(transport);
+    const close = source.open();
+    const [one, other] = [source.scene({ early: true }), source.scene({ early: true })];
+    expect(await one).toBe(await other);
     close();
   });
 

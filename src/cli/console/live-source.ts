@@ -24,11 +24,7 @@ export interface LiveSourceOptions extends MirroredDoors {
   readonly act?: ConsoleSource["act"];
   /** A computation that took T ms is repeated after this many times T. Default: 100. */
   readonly restFactor?: number;
-  /** Milliseconds to wait for pods, even if nodes alone would be enough. Default: 300. */
-  readonly podsSoonMs?: number;
 }
-
-const PODS_SOON_MS = 300;
 
 /**
  * Milliseconds until everything is read again without a watch event, because budget windows and nominations end by
@@ -47,9 +43,11 @@ interface Last {
 /** Watches open when the first page connects, and end after the last one has left. */
 export function liveSource(options: LiveSourceOptions): ConsoleSource {
   const clock = new SystemClock();
-  const { nowMs, notes = [], restFactor = REST_FACTOR, podsSoonMs = PODS_SOON_MS } = options;
+  const { nowMs, notes = [], restFactor = REST_FACTOR } = options;
   let doors: SceneDoors | undefined;
   let last: Last | undefined;
+  /** Scenes that are being read. Who asks meanwhile gets the same scene. */
+  const reading = new Map<"early" | "whole", Promise<ConsoleScene>>();
   return {
     name: options.name,
     mode: options.mode,
@@ -63,12 +61,12 @@ export function liveSource(options: LiveSourceOptions): ConsoleSource {
         long: new LongWork(restFactor),
         nowMs,
         notes,
-        podsSoonMs,
       };
       return () => {
         doors?.cluster.close();
         doors = undefined;
         last = undefined;
+        reading.clear();
       };
     },
     worked: (ms) => {
@@ -87,9 +85,22 @@ export function liveSource(options: LiveSourceOptions): ConsoleSource {
       const isFresh = isComplete && age < (last?.changes === changes ? STALE_MS : restMs);
       if (last !== undefined && isFresh) return last.scene;
       const workedMs = last === undefined ? undefined : long.workedMs;
-      const scene = await readScene(doors, early);
-      last = { scene, changes, readMs, workedMs };
-      return scene;
+      const which = early ? "early" : "whole";
+      const known = reading.get(which);
+      if (known !== undefined) return known;
+      const begun = readScene(doors, early);
+      reading.set(which, begun);
+      try {
+        const scene = await begun;
+        if (reading.get(which) !== begun) return scene;
+        // The pods were listed meanwhile, and a scene with them was read.
+        if (scene.loading !== undefined && last !== undefined && last.scene.loading === undefined)
+          return last.scene;
+        last = { scene, changes, readMs, workedMs };
+        return scene;
+      } finally {
+        if (reading.get(which) === begun) reading.delete(which);
+      }
     },
   };
 }

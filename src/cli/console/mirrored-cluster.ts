@@ -42,10 +42,11 @@ import { WatchedKinds } from "./watched-kinds.ts";
 export interface MirroredCluster {
   readonly client: Pick<KubeClient, "get" | "list">;
   /**
-   * Resolves when a request has shown that the kind can be read. Then its watch begins. Rejects if it cannot be read.
+   * The number of objects when the kind was first asked for, without listing them. Infinity: more than one, and the
+   * server does not say how many. Rejects if the kind cannot be read.
    */
-  begun(kind: Kind): Promise<void>;
-  /** Resolves when the first list of the kind is in its mirror. Rejects if the kind cannot be read. */
+  count(kind: Kind): Promise<number>;
+  /** Lists the kind, and resolves when its mirror has the list. Rejects if the kind cannot be read. */
   watched(kind: Kind): Promise<void>;
   /** Whether {@link watched} has resolved. */
   isWatched(kind: Kind): boolean;
@@ -104,7 +105,7 @@ export function openMirroredCluster({
     objectsOf(kinds.mirrors(), wanted);
   return {
     client: { get: direct.get, list },
-    begun: (kind) => kinds.begun(kind),
+    count: (kind) => kinds.count(kind),
     watched: async (kind) => {
       await kinds.watched(kind);
     },

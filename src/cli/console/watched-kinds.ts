@@ -1,11 +1,9 @@
 /**
- * The kinds that a console watches. A watch opens when the kind is first needed. Pods are listed after nodes: there are
- * many more pods, and a page can show nodes meanwhile.
+ * The kinds that a console watches. A kind is listed and watched when its objects are first needed. Whether it can be
+ * read, and how many objects it has, is known before, from a request for one object.
  */
 import { EVENT } from "../../apis/core/kinds.ts";
-import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
-import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
@@ -20,10 +18,16 @@ import {
 } from "../../kube/protobuf/pod-frames.ts";
 import { CliError } from "../program/cli-error.ts";
 
-/** A kind that was requested. */
+/** What is shared by all who ask for a kind. */
 interface Opened {
-  readonly begun: Promise<void>;
-  readonly watched: Promise<Mirror<KubeObject>>;
+  readonly counted: Promise<number>;
+  watched?: Promise<Mirror<KubeObject>>;
+}
+
+/** The parts of a list that are read. */
+interface KubeListBody {
+  readonly items: readonly unknown[] | null;
+  readonly metadata: { readonly continue?: string; readonly remainingItemCount?: number };
 }
 
 /** The mirrors of the watched kinds. */
@@ -76,15 +80,22 @@ export class WatchedKinds {
   }
 
   /**
-   * Resolves when a request has shown that the kind can be read. Then its watch begins. Rejects if it cannot be read.
+   * The number of objects when the kind was first asked for, without listing them. Infinity: more than one, and the
+   * server does not say how many. Rejects if the kind cannot be read.
    */
-  begun(kind: Kind): Promise<void> {
-    return this.#open(kind).begun;
+  count(kind: Kind): Promise<number> {
+    return this.#open(kind).counted;
   }
 
   /** Resolves with the mirror after its first list. Rejects if the kind cannot be read, or if this is closed before. */
   watched(kind: Kind): Promise<Mirror<KubeObject>> {
-    return this.#open(kind).watched;
+    const opened = this.#open(kind);
+    if (opened.watched === undefined) {
+      opened.watched = this.#watch(kind, opened.counted);
+      // After a failure the next call tries again.
+      opened.watched.catch(() => this.#opened.delete(pathOf(kind)));
+    }
+    return opened.watched;
   }
 
   close(): void {
@@ -97,11 +108,9 @@ export class WatchedKinds {
     const path = pathOf(kind);
     let known = this.#opened.get(path);
     if (known === undefined) {
-      const begun = this.#begin(kind);
-      known = { begun, watched: this.#watch(kind, begun) };
+      known = { counted: this.#count(path) };
       this.#opened.set(path, known);
-      // After a failure the next call tries again.
-      known.watched.catch(() => this.#opened.delete(path));
+      known.counted.catch(() => this.#opened.delete(path));
     }
     return known;
   }
@@ -110,28 +119,30 @@ export class WatchedKinds {
    * Reads one object first. A mirror would retry without end, but the user must be told at once that the kind cannot be
    * read.
    */
-  async #begin(kind: Kind): Promise<void> {
-    await this.#deps.client.raw({ method: "GET", path: `${pathOf(kind)}?limit=1` });
+  async #count(path: string): Promise<number> {
+    const { body } = await this.#deps.client.raw({ method: "GET", path: `${path}?limit=1` });
+    const { items, metadata } = (body ?? {}) as Partial<KubeListBody>;
+    const further = metadata?.continue ? Number.POSITIVE_INFINITY : 0;
+    return (items?.length ?? 0) + (metadata?.remainingItemCount ?? further);
   }
 
-  async #watch(kind: Kind, begun: Promise<void>): Promise<Mirror<KubeObject>> {
-    await begun;
-    if (kind.plural === POD.plural) await this.#nodesFirst();
+  async #watch(kind: Kind, counted: Promise<number>): Promise<Mirror<KubeObject>> {
+    await counted;
     if (this.#isClosed) await this.#closed;
     const mirror = this.#mirrors.of(kind, optionsOf(kind));
     await Promise.race([this.#mirrors.synced(kind), this.#closed]);
+    let isListed = false;
     const { feeding } = mirror.onInSteps(() => {
       // An event that was held back has been counted when it arrived.
-      if (kind.plural !== POD.plural || !this.#podEvents.isGiving) this.#changes += 1;
+      const isCounted = kind.plural === POD.plural && this.#podEvents.isGiving;
+      if (isListed && !isCounted) this.#changes += 1;
     });
     await inTurns(this.#deps.clock, feeding, TURN_MS);
+    isListed = true;
+    // The whole list is one change. Otherwise scenes would be read again and again while it is taken in.
+    this.#changes += 1;
     this.#there.set(pathOf(kind), mirror);
     return mirror;
-  }
-
-  async #nodesFirst(): Promise<void> {
-    const kinds = [NODE, ...CLAIM_KINDS] as readonly Kind[];
-    await Promise.allSettled(kinds.map((kind) => this.#opened.get(pathOf(kind))?.watched));
   }
 }
 
