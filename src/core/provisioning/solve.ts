@@ -13,7 +13,14 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { isTerminating } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
-import { atOnce, eachInSteps, mapInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
+import {
+  atOnce,
+  eachInSteps,
+  flatMapInSteps,
+  mapInSteps,
+  type Steps,
+  sortInSteps,
+} from "../../base/steps.ts";
 import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
 import { requiredOf } from "../scheduling/pod-requirements.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
@@ -408,21 +415,16 @@ function* classify(
     alike.draft ??= pass.classes.announce(alike.sample);
   });
   const batch = new Set(input.nodes.length === 0 ? [] : input.pods.map(keyOf));
-  const running = yield* mapInSteps(input.nodes, (view) => {
-    const staying = stayingPods(view, batch);
-    const held = staying.flatMap((pod) => heldGroups(topology, pod));
-    return { place: new ExistingNode(view, []), staying, held };
+  // Running pods with required anti-affinity add groups. All groups must be known before pods are counted.
+  const holding = yield* flatMapInSteps(input.nodes, (view) => {
+    const pods = view.pods.filter(hasAntiAffinity);
+    const held = stayingPods({ pods }, batch).flatMap((pod) => heldGroups(topology, pod));
+    return held.length === 0 ? [] : [{ place: new ExistingNode(view, []), held }];
   });
   for (const node of pass.nodes) topology.addDomains(node);
-  for (const { held, place } of running) for (const group of held) topology.count(group, place);
-  yield* eachInSteps(running, ({ place, staying }) => {
-    for (const pod of staying) {
-      const { namespace = "default", labels = {} } = pod.metadata;
-      for (const group of topology.selecting(namespace, labels)) {
-        if (!group.inverse) topology.count(group, place);
-      }
-    }
-  });
+  for (const { held, place } of holding) for (const group of held) topology.count(group, place);
+  if (topology.groups.length > 0)
+    yield* eachInSteps(input.nodes, (view) => countPods(topology, view, batch));
   return yield* mapInSteps(pods, ({ pod, alike }) => {
     let { podClass } = alike;
     if (podClass === undefined) {
@@ -434,11 +436,29 @@ function* classify(
   });
 }
 
+/** Counts the pods of a node for the groups that select them. */
+function countPods(topology: Topology, view: NodeView, batch: ReadonlySet<string>): void {
+  let place: ExistingNode | undefined;
+  for (const { metadata } of stayingPods(view, batch)) {
+    const { namespace = "default", labels = {} } = metadata;
+    for (const group of topology.selecting(namespace, labels)) {
+      if (group.inverse) continue;
+      place ??= new ExistingNode(view, []);
+      topology.count(group, place);
+    }
+  }
+}
+
+function hasAntiAffinity({ spec }: Pod): boolean {
+  return spec.affinity?.podAntiAffinity !== undefined;
+}
+
 /** The pods of a node that topology rules count: pods that are not terminating, and not in `batch` (keys of pods). */
-export function stayingPods(view: NodeView, batch: ReadonlySet<string>): readonly Pod[] {
-  return view.pods.filter(
-    (pod) => !isTerminating(pod) && !(batch.size > 0 && batch.has(keyOf(pod))),
-  );
+export function stayingPods(
+  { pods }: Pick<NodeView, "pods">,
+  batch: ReadonlySet<string>,
+): readonly Pod[] {
+  return pods.filter((pod) => !isTerminating(pod) && !(batch.size > 0 && batch.has(keyOf(pod))));
 }
 
 /** The topology groups of the pod's required anti-affinities: they keep other pods away from this pod. */
