@@ -5,6 +5,7 @@
 import { counted } from "../../base/counted.ts";
 import { durationHint, parseDuration } from "../../base/duration.ts";
 import { printedLines } from "../../base/printable.ts";
+import { atOnce } from "../../base/steps.ts";
 import type { Model } from "../../core/answers/model.ts";
 import { readDocuments } from "../plan/documents.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
@@ -132,7 +133,7 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
     notes: [
       ...notes,
       ...supposed.notes,
-      ...leftOut(start, answer),
+      ...atOnce(leftOut(start, answer)),
       ...(conditions.length > 0 && start.picture.settings.repair === undefined ? [REPAIR_OFF] : []),
       ...unknownConditions(conditions, start.picture.settings.repair?.policies ?? []),
     ],

@@ -5,7 +5,7 @@
 
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
-import { atOnce, flatMapInSteps, type Steps } from "../../base/steps.ts";
+import { atOnce, filterInSteps, flatMapInSteps, type Steps } from "../../base/steps.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import { holdText } from "../../core/answers/hold.ts";
 import { unpricedHolds } from "../../core/answers/holds.ts";
@@ -25,6 +25,7 @@ import {
 } from "../../core/answers/rehearsal.ts";
 import { repairAnswer } from "../../core/answers/repair-answer.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
+import { countNodes } from "../../core/disruption/node-counts.ts";
 import { nextCommands } from "../../core/disruption/run-round.ts";
 import { expiry, isForced } from "../../core/nodeclaim/expired.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
@@ -104,6 +105,8 @@ export function* simulationInSteps(
   const { nowMs } = start.picture;
   const steps: Step[] = [];
   const views = new Map(start.picture.nodes.map((node) => [node.name, node]));
+  // The budgets of the removed nodes need the counts of all nodes. They are kept for this list of nodes.
+  if (removed.length > 0) yield* countNodes(start.picture.nodes);
   const against = yield* flatMapInSteps(removed, (name) => objections(start, views.get(name)));
   let model = start;
   if (removed.length > 0) {
@@ -129,13 +132,21 @@ export function* simulationInSteps(
   return { answer: { ...found, ...unhealthy }, after: model };
 }
 
+/** Number of nodes in one step of work that takes some microseconds for each. */
+const NODES_PER_STEP = 256;
+
 /** Notes about what the simulation ignores, if the input has it. */
-export function leftOut({ picture, pools }: Model, { to }: Pick<Simulated, "to">): string[] {
+export function* leftOut(
+  { picture, pools }: Model,
+  { to }: Pick<Simulated, "to">,
+): Steps<string[]> {
   const owners = new Map(pools.map(({ pool }) => [pool.id, pool]));
-  const ends = picture.nodes.filter(({ claim, poolId = "" }) => {
+  const toMs = fromRfc3339(to) ?? 0;
+  const ending = yield* filterInSteps(picture.nodes, NODES_PER_STEP, ({ claim, poolId = "" }) => {
     const end = claim === undefined ? undefined : expiry(claim, owners.get(poolId), picture.expiry);
-    return end !== undefined && isForced(end, fromRfc3339(to) ?? 0);
-  }).length;
+    return end !== undefined && isForced(end, toMs);
+  });
+  const ends = ending.length;
   const late = picture.nodes.filter(({ managed, initialized }) => managed && !initialized).length;
   return [
     ...(ends === 0

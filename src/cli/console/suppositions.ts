@@ -75,7 +75,7 @@ export async function supposed(
   return {
     ...answer,
     ...(headroom.length === 0 ? {} : { headroomBefore: headroom }),
-    notes: [...changed.notes, ...leftOut(start, answer)],
+    notes: [...changed.notes, ...(await run(leftOut(start, answer)))],
     commandLine: commandLine(asked),
     nodesBefore: Object.fromEntries(rows),
     nodesAfter,
