@@ -22,6 +22,7 @@ import {
   sortInSteps,
 } from "../../base/steps.ts";
 import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
+import { within } from "../../base/within.ts";
 import { requiredOf } from "../scheduling/pod-requirements.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -417,7 +418,8 @@ function* classify(
   const batch = new Set(input.nodes.length === 0 ? [] : input.pods.map(keyOf));
   // Running pods with required anti-affinity add groups. All groups must be known before pods are counted.
   const holding = yield* flatMapInSteps(input.nodes, (view) => {
-    const pods = view.pods.filter(hasAntiAffinity);
+    const pods =
+      holders.get(view) ?? within(holders, view, () => view.pods.filter(hasAntiAffinity));
     const held = stayingPods({ pods }, batch).flatMap((pod) => heldGroups(topology, pod));
     return held.length === 0 ? [] : [{ place: new ExistingNode(view, []), held }];
   });
@@ -448,6 +450,9 @@ function countPods(topology: Topology, view: NodeView, batch: ReadonlySet<string
     }
   }
 }
+
+/** The pods of each view with anti-affinity. A view never changes, and most views are planned with many times. */
+const holders = new WeakMap<NodeView, readonly Pod[]>();
 
 function hasAntiAffinity({ spec }: Pod): boolean {
   return spec.affinity?.podAntiAffinity !== undefined;
