@@ -38,6 +38,7 @@ createServer((request, response) => {
   response.setHeader("content-type", isBinary ? PROTOBUF : "application/json");
   if (url.searchParams.has("watch")) {
     response.flushHeaders();
+    if (!url.searchParams.get("resourceVersion")) response.write(stateOf(items ?? []));
     const known = watchers.get(url.pathname) ?? new Map();
     watchers.set(url.pathname, known.set(response, isBinary));
     response.on("close", () => known.delete(response));
@@ -50,6 +51,19 @@ createServer((request, response) => {
 }).listen(0, "127.0.0.1", function (this: { address(): unknown }) {
   console.log(`http://127.0.0.1:${(this.address() as { port: number }).port}`);
 });
+
+/** What a watch without a version begins with: each object, and a bookmark that marks their end. As JSON. */
+function stateOf(items: readonly KubeObject[]): string {
+  const metadata = {
+    resourceVersion: String(version),
+    annotations: { "k8s.io/initial-events-end": "true" },
+  };
+  const events = [
+    ...items.map((object) => ({ type: "ADDED", object })),
+    { type: "BOOKMARK", object: { metadata } },
+  ];
+  return events.map((one) => `${JSON.stringify(one)}\n`).join("");
+}
 
 interface Page {
   readonly path: string;

@@ -92,6 +92,7 @@ export class CopyCheck<T extends KubeObject> {
   /**
    * The same for the first list of a process, when no object is known yet. The server is asked in a second way: a watch
    * without a version begins with all objects. A long list is not compared, because that costs as much as the list.
+   * Only vital mirrors call this: on them rests whether a machine ends.
    */
   async mustMatchWatch(list: KubeList<T>, isWanted: () => boolean): Promise<void> {
     if (list.items.length > MOST_COMPARED) return;

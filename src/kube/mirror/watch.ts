@@ -69,7 +69,7 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly namespace?: string | undefined;
   /** Whether the kind counts as empty if reading it is forbidden. Absent: wait until it is allowed. */
   readonly optional?: boolean | undefined;
-  /** Whether the stream may be silent for some minutes until it counts as broken. Absent: little more than one. */
+  /** Whether no machine ends because of this mirror: it may be silent longer, and its first list is not compared. */
   readonly relaxed?: boolean | undefined;
   readonly readFrame?: ReadFrame<T> | undefined;
   readonly readPage?: ReadPage<T> | undefined;
@@ -215,14 +215,14 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   async #list(): Promise<void> {
-    const { client, kind, keep, readPage } = this.#options;
+    const { client, kind, keep, readPage, relaxed } = this.#options;
     const list = await client.list(kind, { ...this.#selection(), keep, readPage });
     if (this.#closed) return;
     this.#troubled = false;
     this.#absent = 0;
     const version = Number(list.resourceVersion) || 0;
     if (this.#listed) await this.#check?.mustBeWhole(list);
-    else await this.#check?.mustMatchWatch(list, () => !this.#closed);
+    else if (relaxed !== true) await this.#check?.mustMatchWatch(list, () => !this.#closed);
     if (this.#closed) return;
     this.#listed = true;
     this.#unservedToldMs = undefined;
