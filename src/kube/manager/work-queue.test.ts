@@ -142,6 +142,32 @@ describe("work queue", () => {
     expect(times.slice(-3)).toEqual([50_400, 54_400, 58_400]);
   });
 
+  it.each(["never", "later"] as const)(
+    "processes an item again at once that is added while it fails after conflicts, retried %s",
+    async (retry) => {
+      const clock = new VirtualClock();
+      const startMs = clock.now();
+      const log: number[] = [];
+      const q = new WorkQueue<string>({
+        clock,
+        concurrency: 1,
+        keyOf: (item) => item,
+        work: async () => {
+          log.push(clock.now() - startMs);
+          if (log.length === 4) return AWAIT_CHANGE;
+          // The object changes while it is refused for good.
+          if (log.length === 3) q.add("a");
+          throw new Error("refused");
+        },
+        onError: () => (log.length < 3 ? "soon" : retry),
+        backoffMs: { base: 1_000, max: 4_000 },
+      });
+      q.add("a");
+      await clock.advance(60_000);
+      expect(log).toEqual([0, 100, 300, 300]);
+    },
+  );
+
   it("works at once on a change that comes after a single conflict", async () => {
     const {
       clock,

@@ -244,6 +244,7 @@ export class WorkQueue<T> {
 
   /** The wait before a retry in milliseconds. Undefined: no retry. */
   #retryMs(entry: Entry<T>, retry: Retry): number | undefined {
+    if (retry !== "soon") entry.races = 0;
     if (retry === "never") return undefined;
     this.#retries++;
     const { backoffMs, jitter } = this.#options;
