@@ -30,6 +30,8 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
     bring: [] as WatchEvent<Node>[],
     /** The objects with which a watch without a version begins. */
     state: [] as readonly Node[],
+    /** Answers such a watch instead. */
+    openState: undefined as (() => Promise<unknown>) | undefined,
   };
   const client = {
     list: async (
@@ -46,6 +48,7 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
     },
     watch: async (_: unknown, { resourceVersion }: { resourceVersion: string }) => {
       const isState = resourceVersion === "";
+      if (isState && server.openState !== undefined) return server.openState();
       if (!isState) server.watchedFrom.push(resourceVersion);
       const events = isState
         ? server.state.map((object) => ({ type: "ADDED", object }))
@@ -110,6 +113,57 @@ describe("an informer's copy that differs from the server's objects", () => {
     server.state = [node("gone", 2), node("new", 11)];
     await clock.settle();
     expect([mirror.synced, names()]).toEqual([true, []]);
+    stop();
+  });
+
+  it("takes in a first list soon although the objects change all the time", async () => {
+    const { clock, server, mirror, stop } = world([node("a", 1)]);
+    server.openState = async () => ({
+      close: () => undefined,
+      async *[Symbol.asyncIterator]() {
+        yield { type: "ADDED", object: node("a", 1) };
+        for (let version = 11; ; version++) {
+          await clock.sleep(300);
+          yield { type: "MODIFIED", object: node("a", version) };
+        }
+      },
+    });
+    await clock.advance(1_000);
+    expect(mirror.synced).toBe(true);
+    stop();
+  });
+
+  it("takes in a first list if objects are created all the time, or no watch opens", async () => {
+    for (const isOpen of [true, false]) {
+      const { clock, server, names, stop } = world([node("a", 1)]);
+      let closed = 0;
+      server.openState = async () => {
+        if (!isOpen) await clock.sleep(60_000);
+        return {
+          close: () => closed++,
+          async *[Symbol.asyncIterator]() {
+            for (let version = 11; ; version++) {
+              await clock.sleep(300);
+              yield { type: "ADDED", object: node(`new-${version}`, version) };
+            }
+          },
+        };
+      };
+      await clock.advance(11_000);
+      expect(names()).toEqual(["a@1"]);
+      await clock.advance(60_000);
+      expect(closed).toBe(1);
+      stop();
+    }
+  });
+
+  it("takes in a first list without the right to watch", async () => {
+    const { clock, server, names, stop } = world([node("a", 1)]);
+    server.openState = async () => {
+      throw new KubeError(403, { code: 403, reason: "Forbidden" }, "watching nodes");
+    };
+    await clock.settle();
+    expect(names()).toEqual(["a@1"]);
     stop();
   });
 

@@ -4,11 +4,11 @@
  * only: client-go does not list again while its watch works.
  */
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
-import type { Clock } from "../../base/clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import type { KubeClient, KubeList, ListOptions, ListPage, ReadPage } from "../client/client.ts";
-import { KubeError, type StatusBody } from "../errors.ts";
+import { isForbidden, KubeError, type StatusBody } from "../errors.ts";
 
 /** The objects of a mirror, at the version of its watch. */
 export interface Copy<T extends KubeObject> {
@@ -55,8 +55,10 @@ const MOST_ASKED = 100;
 const SAMPLE = 3;
 /** The most objects of a first list that is compared with a watch, which sends all of them once more. */
 const MOST_COMPARED = 500;
-/** Milliseconds without an event after which a watch has sent its first state, if the server does not mark its end. */
+/** Milliseconds without an event after which a watch has sent its first state, if no later event marks its end. */
 const STATE_QUIET_MS = 1_000;
+/** The longest comparison with a watch, in milliseconds. A process begins its work only after all first lists. */
+const STATE_LIMIT_MS = 10_000;
 /** How often an object is read by name until the server answers, with pauses of 1, 2, 4, … seconds. */
 const MOST_TRIES = 4;
 
@@ -65,7 +67,7 @@ export class IncompleteList extends Error {
   override readonly name = "IncompleteList";
 }
 
-/** Runs the checks of one mirror. They need only the right to list. */
+/** Runs the checks of one mirror. They need the right to list; only the comparison with a watch needs another. */
 export class CopyCheck<T extends KubeObject> {
   readonly #options: CheckOptions<T>;
   #dueMs = 0;
@@ -100,40 +102,52 @@ export class CopyCheck<T extends KubeObject> {
     const upTo = versionOf(list);
     const isLacking = (one: T) => !listed.has(keyOf(one)) && versionOf(one.metadata) <= upTo;
     const lacking: T[] = [];
-    await this.#eachInState((one) => {
-      if (isLacking(one)) lacking.push({ metadata: one.metadata } as T);
-      return isWanted() && lacking.length <= MOST_COMPARED;
-    });
+    try {
+      await this.#eachInState((one) => {
+        if (isLacking(one)) lacking.push({ metadata: one.metadata } as T);
+        return isWanted() && lacking.length <= MOST_COMPARED;
+      });
+    } catch (error) {
+      // Without the right to watch, the list counts. The watch that follows it reports the missing right.
+      if (!isForbidden(error)) throw error;
+    }
     if (isWanted()) await this.#mustBeGone(lacking);
   }
 
   /**
-   * Passes on the objects with which a watch without a version begins, until `take` returns false. A broken connection
-   * may stay silent and cannot be closed, so this ends without it.
+   * Passes on the objects with which a watch without a version begins, until `take` returns false. A server may open no
+   * watch, and a broken connection may stay silent and cannot be closed, so this ends without them.
    */
   async #eachInState(take: (object: T) => boolean): Promise<void> {
     const { client, clock, kind, selection } = this.#options;
-    const watch = await client.watch(kind, { ...selection, resourceVersion: "" });
+    let isOver = false;
+    let close = (): void => undefined;
     let end = (): void => undefined;
-    const quiet = new Promise<void>((resolve) => {
+    const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
-    let timer = clock.after(STATE_QUIET_MS, end);
+    const limit = clock.after(STATE_LIMIT_MS, end);
+    let quiet: Timer | undefined;
     const read = async (): Promise<void> => {
+      const watch = await client.watch(kind, { ...selection, resourceVersion: "" });
+      close = () => watch.close();
+      if (isOver) return close();
+      quiet = clock.after(STATE_QUIET_MS, end);
       for await (const { type, object } of watch) {
-        // The first bookmark follows the last of these objects.
-        if (type === "BOOKMARK") return;
         if (type === "ERROR") throw asError(object);
-        if (type === "ADDED" && !take(object)) return;
-        timer.cancel();
-        timer = clock.after(STATE_QUIET_MS, end);
+        // All of these objects are added. Any other event comes after them.
+        if (isOver || type !== "ADDED" || !take(object)) return;
+        quiet.cancel();
+        quiet = clock.after(STATE_QUIET_MS, end);
       }
     };
     try {
-      await Promise.race([read(), quiet]);
+      await Promise.race([read(), ended]);
     } finally {
-      timer.cancel();
-      watch.close();
+      isOver = true;
+      limit.cancel();
+      quiet?.cancel();
+      close();
     }
   }
 
