@@ -47,10 +47,7 @@ export async function handOver(
   const [oldLease, nextLease] = [leaseOf(from), leaseOf(to)];
   const holderNow = (await leaseAt(client, oldLease))?.spec.holderIdentity ?? "";
   const isDone = before === 0 || (await podsOf(client, to)).some((pod) => isOf(holderNow, pod));
-  /**
-   * The leader that must end. Undefined if it has ended already, because an earlier handover was interrupted after
-   * that.
-   */
+  /** The leader that must end. Undefined: the old Deployment is scaled to 0, or the new one leads already. */
   const heldBefore = isDone ? undefined : holderNow;
   const renewedBefore = (await leaseAt(client, nextLease))?.spec.renewTime;
   await scale(client, old, 0);

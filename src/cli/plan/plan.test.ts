@@ -770,7 +770,9 @@ describe("the exit code of karpenter plan", () => {
       );
     const missing = await run([POOL, named("storageClassName: gp3,")], "text");
     expect(missing.code).toBe(2);
-    expect(missing.text).toContain("fix: add StorageClass gp3: with -f FILE");
+    expect(missing.text).toContain(
+      "fix: create StorageClass gp3 (in a file of -f, or in the cluster)",
+    );
     const none = await run([POOL, named("")]);
     expect(none.code).toBe(2);
     const { unschedulable } = JSON.parse(none.text) as Plan;
@@ -795,9 +797,7 @@ provisioner: ebs.csi.aws.com`;
     );
     expect((await run([POOL, mended, named("storageClassName: gp3,")])).code).toBe(0);
     const slip = await run([POOL, mended, named("storageClassName: gp-3,")], "text");
-    expect(slip.text).toContain(
-      "fix: did you mean StorageClass gp3? Or add StorageClass gp-3: with -f FILE",
-    );
+    expect(slip.text).toContain("fix: did you mean StorageClass gp3? Or create StorageClass gp-3");
     const quiet = await run([POOL, named("")], "json", { fix: false });
     expect((JSON.parse(quiet.text) as Plan).unschedulable[0]).not.toHaveProperty("fix");
   });

@@ -21,7 +21,7 @@ export interface VolumeFix {
   readonly edits: readonly PlannedEdit[];
 }
 
-const INPUT = "with -f FILE, or read the cluster with --cluster";
+const INPUT = "(in a file of -f, or in the cluster)";
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
 
 /** The fix for the pod's first volume that is incomplete. Undefined if there is none. */
@@ -53,7 +53,7 @@ export function volumeFix(pod: Pod, { claims, classes }: Volumes): VolumeFix | u
 function addObject(kind: string, name: string, known: readonly string[]): VolumeFix {
   const meant = meantName(name, known);
   return {
-    text: `${meant === undefined ? "" : `did you mean ${kind} ${meant}? Or `}add ${kind} ${name}: ${INPUT}`,
+    text: `${meant === undefined ? "" : `did you mean ${kind} ${meant}? Or `}create ${kind} ${name} ${INPUT}`,
     edits: [{ object: `${kind} ${name}`, field: "metadata.name", action: "add", value: name }],
   };
 }

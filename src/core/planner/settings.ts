@@ -176,8 +176,8 @@ export const LEAST_DUAL_SHARE = 0.01;
 // Reweighted greedy
 
 /**
- * Number of rounds. 12 rounds cost 1.1 % more on U-mix and the same on A-mix. 24 rounds save 0.3 % and take 1.5 times
- * as long.
+ * Number of rounds. Compared with 16 on the workloads of bench/README.md: 12 rounds cost 1.1 % more on U-mix and the
+ * same on A-mix. 24 rounds save 0.3 % and take 1.5 times as long.
  */
 export const REWEIGHTED_ROUNDS = 16;
 

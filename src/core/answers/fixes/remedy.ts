@@ -183,7 +183,7 @@ class Search {
   readonly #keys: ReadonlySet<string>;
   /** Keys of the pods that are edited: an edit of a workload changes all its pods. */
   readonly #siblings: ReadonlySet<string>;
-  /** One pod of the kind, for which all checks are made. All pods of a kind are equal. */
+  /** One of these equal pods. All checks are made for it. */
   readonly #one: UnschedulablePod;
   /** The places where the pod's volumes can all be attached, as requirements on nodes. */
   readonly #places: readonly Requirements[];

@@ -100,8 +100,8 @@ export function* bestOf(
 }
 
 /**
- * The command that repacks the pods of these nodes. Undefined: it would save too little. `closedBefore`, only for
- * validation: the nodes that the first plan was not allowed to use.
+ * The command that repacks the pods of these nodes. Undefined: repack is off, no such plan was found, or it would
+ * save too little. `closedBefore`, only for validation: the nodes that the first plan was not allowed to use.
  */
 export function* repacked(
   candidates: readonly Candidate[],

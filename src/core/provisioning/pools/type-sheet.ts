@@ -135,7 +135,7 @@ function haveSameColumns(types: readonly TypeRow[], before: readonly TypeRow[]):
 const ASKED_RESOURCES = ["cpu", "memory", "pods"];
 
 /**
- * Computes the columns of all labels and of these resources in advance, so that the first pass is not slower than later
+ * Computes the columns of all labels and of {@link ASKED_RESOURCES} in advance, so that the first pass is not slower than later
  * ones.
  */
 export function readTypes(list: readonly InstanceType[]): void {

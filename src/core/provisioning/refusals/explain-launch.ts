@@ -77,7 +77,10 @@ function isPromised(last: Last, template: Template, context: PlanningContext): b
   return fewerThanAsked(last, template, context).length === 0;
 }
 
-/** Whether the node can be launched now: into a free reservation, or without one. */
+/**
+ * Whether the node can be launched now, with enough values for minValues: into a free reservation, or without one. With
+ * `strictReservations`, a node that wants a full reservation is not launched without one.
+ */
 export function canLaunch(
   { set, types }: Last,
   template: Template,

@@ -192,8 +192,8 @@ export function spreadOptions(
 }
 
 /**
- * How many pods a domain may have before one more pod is placed there. In domains with the fewest pods (`least`), the
- * bound is `mostOfLeast`.
+ * How many pods a domain may have before one more pod is placed there: at most `most`. `least` is the smallest count of
+ * any domain. A domain with that count may have at most `mostOfLeast`.
  */
 interface SpreadBounds {
   readonly least: number;

@@ -32,7 +32,7 @@ export interface CountedNode {
   readonly ownDomains: readonly NodeDomain[];
   /** The pods that would need a place if the node were removed. Undefined: not computed yet. */
   movable: MovablePods | undefined;
-  /** The groups of equal pods (drafts) of those pods of the node that may need another node. */
+  /** One draft for each group of equal pods on the node that may need another node. */
   drafts: readonly Draft[];
 }
 

@@ -58,7 +58,7 @@ export interface SecurityGroupRecord {
   readonly description: string;
 }
 
-/** The devices for which the image has drivers. */
+/** The devices for which the image has drivers. `standard`: none. `gpu` and `any`: NVIDIA and Neuron. */
 export type ImageVariant = "standard" | "nvidia" | "neuron" | "gpu" | "any";
 
 /** An AMI, and what its instances report. */
