@@ -258,6 +258,27 @@ describe("a running sandbox", () => {
     expect(sandbox.err()).toBe(oldNode === undefined ? "" : `${oldNode}\n`);
   });
 
+  it("keeps its kubeconfig while it runs; after a kill, the next on its port takes the file over", async () => {
+    const kubeconfig = join(folder, "own file", "kubeconfig");
+    const first = await startSandbox("own file");
+    expect(first.out()).toContain(`  export KUBECONFIG='${kubeconfig}'\n`);
+    const before = readFileSync(kubeconfig, "utf8");
+    expect(await run("sandbox", "--kubeconfig", kubeconfig)).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringContaining(
+        `karpenter: the kubeconfig ${kubeconfig} belongs to a sandbox that runs at https://127.0.0.1:${first.port}: stop it, or choose another file with --kubeconfig\n`,
+      ),
+    });
+    expect(readFileSync(kubeconfig, "utf8")).toBe(before);
+    first.child.kill("SIGKILL");
+    await first.ended;
+    const again = await startSandbox("own file", "--port", first.port);
+    expect(again.port).toBe(first.port);
+    again.child.kill("SIGINT");
+    expect(await again.ended).toBe(0);
+  });
+
   it("ends at once at the second Ctrl-C, even while it is closing", async () => {
     const module = new URL("../../dist/cli/program/interrupted.js", import.meta.url).href;
     const stubborn = `

@@ -6,7 +6,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { isAwsRegion } from "../program/aws-region.ts";
 import { CliError } from "../program/cli-error.ts";
 import { withExamples } from "../program/help.ts";
-import type { SandboxFlags } from "../sandbox/sandbox-flags.ts";
+import { DEFAULT_KUBECONFIG, type SandboxFlags } from "../sandbox/sandbox-flags.ts";
 
 /** The command `karpenter sandbox`. */
 export function sandboxCommand(): Command {
@@ -15,7 +15,7 @@ export function sandboxCommand(): Command {
       "Run a cluster in a box: Kubernetes API, scheduler, kubelets, EC2 and Karpenter in one process.",
     )
     .optionsGroup("Where it answers:")
-    .option("--kubeconfig <file>", "where to write the kubeconfig", ".karpenter/kubeconfig")
+    .option("--kubeconfig <file>", "where to write the kubeconfig", DEFAULT_KUBECONFIG)
     .option(
       "--port <n>",
       "port of the Kubernetes API on 127.0.0.1; 0 = any free port",

@@ -14,8 +14,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SystemClock } from "../../base/system-clock.ts";
 import { clusterAccess, loadKubeconfig } from "../../kube/kubeconfig/kubeconfig.ts";
+import { type ListenOptions, startListener } from "../../listen/listener.ts";
 import { identityIn } from "../../sandbox/apiserver/https/certificates.ts";
-import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
+import { checkKubeconfig, checkNotTaken, writeKubeconfig } from "./kubeconfig-file.ts";
 
 const OTHERS = `
 apiVersion: v1
@@ -106,6 +107,44 @@ describe("the sandbox's kubeconfig", () => {
 
   it("does not replace a device file", () => {
     expect(() => checkKubeconfig("/dev/null")).toThrow("it is no regular file");
+  });
+});
+
+describe("the sandbox's entry in a kubeconfig", () => {
+  /** A server with the sandbox's certificate. Its answer counts, whatever the status is. */
+  async function running(handle: ListenOptions["handle"]) {
+    const { keyPem, certificatePem: certPem } = await identityIn(join(folder, "pki"));
+    const tls = { keyPem, certPem };
+    return startListener({ name: "other", port: 0, host: "127.0.0.1", tls, handle });
+  }
+
+  it("is not taken from another sandbox that answers, and is free once it has ended", async () => {
+    const other = await running(async ({ response }) => {
+      response.writeHead(403).end();
+    });
+    writeKubeconfig(file, sandboxAt(other.port));
+    await expect(checkNotTaken(file, 0)).rejects.toThrow(
+      `the kubeconfig ${file} belongs to a sandbox that runs at https://127.0.0.1:${other.port}: stop it, or choose another file with --kubeconfig`,
+    );
+    await checkNotTaken(file, other.port);
+    await other.close();
+    await checkNotTaken(file, 0);
+  });
+
+  it("is free if the server does not answer within a second", async () => {
+    const stuck = await running(() => new Promise(() => undefined));
+    writeKubeconfig(file, sandboxAt(stuck.port));
+    await checkNotTaken(file, 0);
+    await stuck.close();
+  });
+
+  it("is free if the file is missing, is of other clusters, or its address cannot be read", async () => {
+    await checkNotTaken(file, 0);
+    writeFileSync(file, OTHERS);
+    await checkNotTaken(file, 0);
+    const server = "https://127.0.0.1:port";
+    writeFileSync(file, `{clusters: [{name: karpenter-sandbox, cluster: {server: '${server}'}}]}`);
+    await checkNotTaken(file, 0);
   });
 });
 

@@ -13,6 +13,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { get } from "node:https";
 import { dirname } from "node:path";
 import { KubeconfigError } from "../../kube/kubeconfig/entry.ts";
 import { loadKubeconfig } from "../../kube/kubeconfig/kubeconfig.ts";
@@ -21,8 +22,13 @@ import {
   type KubeconfigInput,
   kubeconfigText,
   mergeProblem,
+  sandboxServer,
 } from "../../sandbox/apiserver/https/kubeconfig.ts";
 import { CliError } from "../program/cli-error.ts";
+
+const HTTPS_PORT = 443;
+/** Milliseconds in which another sandbox must answer to count as running. */
+const ANSWER_WITHIN_MS = 1_000;
 
 /** Creates the folder. Throws CliError if the file could not be written there. */
 export function checkKubeconfig(file: string): void {
@@ -31,6 +37,37 @@ export function checkKubeconfig(file: string): void {
     accessSync(dirname(file), constants.W_OK);
     if (existsSync(file)) accessSync(file, constants.W_OK);
     existingIn(file);
+  });
+}
+
+/**
+ * Rejects with CliError if the file's entry of the sandbox belongs to another sandbox that still answers: to replace
+ * the entry would take the cluster from its user. `port`: this sandbox's own port.
+ */
+export async function checkNotTaken(file: string, port: number): Promise<void> {
+  const existing = attempt(file, () => existingIn(file));
+  const server = existing === undefined ? undefined : sandboxServer(existing);
+  if (server === undefined || !URL.canParse(server)) return;
+  const url = new URL("/version", server);
+  if (Number(url.port || HTTPS_PORT) === port || !(await answers(url))) return;
+  throw new CliError(
+    `the kubeconfig ${file} belongs to a sandbox that runs at ${server}: stop it, or choose another file with --kubeconfig`,
+  );
+}
+
+/** Whether a server answers there, whatever it says. It gets no credentials, so its certificate does not matter. */
+function answers(url: URL): Promise<boolean> {
+  return new Promise((resolve) => {
+    const options = {
+      agent: false,
+      rejectUnauthorized: false,
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    };
+    const request = get(url, options, (response) => {
+      response.destroy();
+      resolve(true);
+    });
+    request.on("error", () => resolve(false));
   });
 }
 
@@ -78,9 +115,9 @@ function failure(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code });
 }
 
-function attempt(file: string, act: () => void): void {
+function attempt<T>(file: string, act: () => T): T {
   try {
-    act();
+    return act();
   } catch (error) {
     const why =
       error instanceof KubeconfigError

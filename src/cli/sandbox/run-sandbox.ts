@@ -27,12 +27,13 @@ import { exitOnUncaught } from "../program/last-resort.ts";
 import { nodeVersionNote } from "../program/node-version.ts";
 import { besides, toStderr } from "../program/output.ts";
 import { Parts } from "../program/parts.ts";
+import { shellWord } from "../program/shell-word.ts";
 import { textLog } from "../program/text-log.ts";
 import { type Box, openBox } from "./box.ts";
 import { restartWithPod } from "./karpenter-pod.ts";
-import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
+import { checkKubeconfig, checkNotTaken, writeKubeconfig } from "./kubeconfig-file.ts";
 import { actOnSandbox, sandboxActs } from "./sandbox-acts.ts";
-import type { SandboxFlags } from "./sandbox-flags.ts";
+import { DEFAULT_KUBECONFIG, type SandboxFlags } from "./sandbox-flags.ts";
 import { readSchedulerProfiles } from "./scheduler-file.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
@@ -45,8 +46,10 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";
   const beside = besides(flags.output === "json");
   const say = (...lines: readonly string[]): void => beside(printedLines(lines));
-  checkKubeconfig(resolve(flags.kubeconfig));
+  const file = resolve(flags.kubeconfig);
+  checkKubeconfig(file);
   await checkPort(flags.port, "127.0.0.1").catch(refused);
+  await checkNotTaken(file, flags.port);
   const oldNode = nodeVersionNote(process.versions.node);
   if (oldNode !== undefined) toStderr(printedLines([oldNode]));
   const clock = new PacedClock(flags.speed, behindMs(flags.speed));
@@ -124,6 +127,8 @@ async function serve(
     ready: () => box.operator.ready,
   });
   parts.add(() => endpoints.close());
+  // Another sandbox may have written the file while this one started.
+  await checkNotTaken(file, https.port);
   writeKubeconfig(file, https);
   const { serveConsole } = await import("../console/serve-console.ts");
   const vitals = await vitalsOf(box, { clock, log }, parts);
@@ -134,7 +139,7 @@ async function serve(
   const interruption = interrupted();
   const metrics = endpoints.metricsUrl ?? "";
   const urls = { api: https.url, console: page.url, metrics, aws: awsUrl };
-  say(...greeting(flags, relative(process.cwd(), file), urls).split("\n"));
+  say(...greeting(flags, file, urls).split("\n"));
   await interruption;
   say("stopping…");
 }
@@ -231,14 +236,16 @@ function greeting(flags: SandboxFlags, file: string, urls: Urls): string {
     fileURLToPath(new URL("../../../examples", import.meta.url)),
   );
   const nodepool = `${examples}/${flags.provider === "kwok" ? "kwok" : "v1"}/nodepool.yaml`;
+  // The default file is printed as the documents show it. Another path must hold in any folder.
+  const kubeconfig = file === resolve(DEFAULT_KUBECONFIG) ? DEFAULT_KUBECONFIG : file;
   return `
 cluster ${flags.clusterName} is up at ${urls.api} (Kubernetes ${flags.kubernetesVersion}, provider ${flags.provider}, speed ${flags.speed})
 
 open in a browser: ${urls.console}
 
 or in another terminal:
-  export KUBECONFIG=${file}
-  kubectl apply -f ${nodepool} -f ${examples}/inflate.yaml
+  export KUBECONFIG=${shellWord(kubeconfig)}
+  kubectl apply -f ${shellWord(nodepool)} -f ${shellWord(`${examples}/inflate.yaml`)}
   kubectl scale deployment inflate --replicas=5
   kubectl get nodeclaims -w
   kubectl -n karpenter logs karpenter-0 -f

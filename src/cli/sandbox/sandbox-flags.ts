@@ -1,5 +1,8 @@
 /** The flags of `karpenter sandbox`, parsed. */
 
+/** The kubeconfig if `--kubeconfig` is absent. */
+export const DEFAULT_KUBECONFIG = ".karpenter/kubeconfig";
+
 /** Flags of `karpenter sandbox`, as the parser gives them. */
 export interface SandboxFlags {
   readonly kubeconfig: string;

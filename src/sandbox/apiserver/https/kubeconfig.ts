@@ -47,13 +47,19 @@ export function mergeProblem(existing: ExistingKubeconfig): string | undefined {
     const value = existing[list] ?? [];
     if (!Array.isArray(value)) return `its ${list} are no list`;
   }
-  const clusters = (existing["clusters"] ?? []) as readonly unknown[];
-  const own = clusters.filter(isObject).find(({ name }) => name === NAME)?.["cluster"];
-  if (!isObject(own)) return undefined;
-  const server = asText(own["server"]);
+  const server = sandboxServer(existing);
+  if (server === undefined) return undefined;
   return /^https:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|$)/.test(server)
     ? undefined
     : `its cluster ${NAME} is not the sandbox: the server is ${server}`;
+}
+
+/** The server in the entry with the sandbox's name; undefined if there is no such entry. */
+export function sandboxServer(existing: ExistingKubeconfig): string | undefined {
+  const list = existing["clusters"];
+  const clusters: readonly unknown[] = Array.isArray(list) ? list : [];
+  const own = clusters.filter(isObject).find(({ name }) => name === NAME)?.["cluster"];
+  return isObject(own) ? asText(own["server"]) : undefined;
 }
 
 function others(entries: unknown): readonly unknown[] {
