@@ -92,8 +92,7 @@ export class WatchedKinds {
     const opened = this.#open(kind);
     if (opened.watched === undefined) {
       opened.watched = this.#watch(kind, opened.counted);
-      // After a failure the next call tries again.
-      opened.watched.catch(() => this.#opened.delete(pathOf(kind)));
+      opened.watched.catch(() => this.#forget(kind, opened));
     }
     return opened.watched;
   }
@@ -106,13 +105,18 @@ export class WatchedKinds {
 
   #open(kind: Kind): Opened {
     const path = pathOf(kind);
-    let known = this.#opened.get(path);
-    if (known === undefined) {
-      known = { counted: this.#count(path) };
-      this.#opened.set(path, known);
-      known.counted.catch(() => this.#opened.delete(path));
-    }
-    return known;
+    const known = this.#opened.get(path);
+    if (known !== undefined) return known;
+    const opened: Opened = { counted: this.#count(path) };
+    this.#opened.set(path, opened);
+    opened.counted.catch(() => this.#forget(kind, opened));
+    return opened;
+  }
+
+  /** After a failure the next call tries again. A try that has begun meanwhile is kept. */
+  #forget(kind: Kind, failed: Opened): void {
+    const path = pathOf(kind);
+    if (this.#opened.get(path) === failed) this.#opened.delete(path);
   }
 
   /**

@@ -263,10 +263,10 @@ function checkReadiness(area: string, objects: readonly KubeObject[]): readonly 
 }
 
 /** The condition's message; where it only names other conditions, such as `NodeClassReady=False`, their messages, too. */
-function whyNotReady(object: KubeObject, { message, reason }: Condition): string {
+function whyNotReady(object: KubeObject, { type: own, message, reason }: Condition): string {
   const text = message || reason || "no reason is given";
   const named = [...text.matchAll(/(\w+)=(?:False|Unknown)/g)].flatMap(([, type = ""]) => {
-    const why = condition(object, type)?.message;
+    const why = type === own ? undefined : condition(object, type)?.message;
     return why ? [why] : [];
   });
   return named.length === 0 ? text : `${text}: ${named.join("; ")}`;

@@ -191,7 +191,7 @@ function tellAnothers(world: World, { status, metadata }: NodeClaim): void {
     "provider-id": providerId,
     "cluster-uid": metadata.annotations?.[CLUSTER_UID_KEY],
     remedy:
-      "give each cluster of the account its own --cluster-name and its own interruption queue",
+      "give each cluster of the account its own --cluster-name and its own interruption queue; if its cluster is gone, terminate it",
   });
 }
 

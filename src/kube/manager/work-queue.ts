@@ -18,10 +18,12 @@ export type Retry = "later" | "soon" | "never";
 /** The first wait after a conflict. It doubles with each one, up to the first wait after a failure. */
 const SOON_MS = 100;
 /**
- * Number of conflicts in a row after which the wait grows further, up to the longest wait after a failure: another
- * program probably writes each time.
+ * Number of conflicts in a row after which the wait grows further, up to {@link LONGEST_CONTESTED_MS}: another program
+ * probably writes each time.
  */
 const MANY = 10;
+/** The longest wait after a conflict, in milliseconds. A deletion by a user may wait as long for its turn. */
+const LONGEST_CONTESTED_MS = 10_000;
 /**
  * Number of conflicts in a row from which on the wait is kept, also if the item is added meanwhile. Otherwise a program
  * that changes an object before each write would cause the next write at once, without end.
@@ -251,7 +253,7 @@ export class WorkQueue<T> {
     const { base, max } = backoffMs;
     if (retry === "later") return Math.min(max, doubled(base, entry.failures++));
     const races = entry.races++;
-    if (races >= MANY) return Math.min(max, doubled(base, races - MANY));
+    if (races >= MANY) return Math.min(max, LONGEST_CONTESTED_MS, doubled(base, races - MANY));
     // A random wait, so that two writers of one object do not conflict again.
     const waitMs = Math.min(base, doubled(SOON_MS, races));
     return jitter === undefined ? waitMs : Math.round((waitMs * (1 + jitter())) / 2);
