@@ -4,6 +4,8 @@
  * later copies, compares or prints the value could overflow the stack. Text of 10 kB is enough for that.
  */
 
+import { parseJsonInt64 } from "./int64.ts";
+
 /** Limits on JSON text from untrusted sources. */
 export interface JsonLimits {
   /** The most bytes of the text in UTF-8. Absent: the caller has already checked the size. */
@@ -41,7 +43,7 @@ export function parseBoundedJson(text: string, limits: JsonLimits = {}): unknown
   if (maxBytes !== undefined && isLarger(text, maxBytes))
     throw new JsonLimitError("maxBytes", maxBytes);
   if (isDeeper(text, maxDepth)) throw new JsonLimitError("maxDepth", maxDepth);
-  return JSON.parse(text);
+  return parseJsonInt64(text);
 }
 
 /**

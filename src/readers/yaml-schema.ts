@@ -17,15 +17,20 @@ import {
   strTag,
 } from "js-yaml";
 
+import { numberOfInt64 } from "../base/int64.ts";
+
 const SIGNS_AND_DIGITS = ["-", "+", ..."0123456789"];
 const NEVER_WRITTEN = () => false;
 
-/** Patterns of integers in each base, without a sign. Each pattern takes at most one step for each character. */
-const INTEGERS: readonly (readonly [RegExp, number])[] = [
-  [/^0b[01_]+$/, 2],
-  [/^0[0-7_]+$/, 8],
-  [/^0x[0-9a-fA-F_]+$/, 16],
-  [/^[0-9][0-9_]*$/, 10],
+/**
+ * Patterns of integers in each base, without a sign, and the prefix of the base in JavaScript. Each pattern takes at
+ * most one step for each character.
+ */
+const INTEGERS: readonly (readonly [RegExp, number, string])[] = [
+  [/^0b[01_]+$/, 2, "0b"],
+  [/^0[0-7_]+$/, 8, "0o"],
+  [/^0x[0-9a-fA-F_]+$/, 16, "0x"],
+  [/^[0-9][0-9_]*$/, 10, ""],
 ];
 const FLOAT = /^[-+]?(?:[0-9][0-9_]*)?(?:\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)$/;
 
@@ -34,10 +39,14 @@ const intTag = defineScalarTag<number>("tag:yaml.org,2002:int", {
   implicitFirstChars: SIGNS_AND_DIGITS,
   resolve: (text) => {
     const unsigned = /^[-+]/.test(text) ? text.slice(1) : text;
-    const base = INTEGERS.find(([pattern]) => pattern.test(unsigned))?.[1];
-    if (base === undefined) return NOT_RESOLVED;
+    const found = INTEGERS.find(([pattern]) => pattern.test(unsigned));
+    if (found === undefined) return NOT_RESOLVED;
+    const [, base, prefix] = found;
     const digits = unsigned.slice(base === 2 || base === 16 ? 2 : 0).replaceAll("_", "");
-    return finite(Number.parseInt(digits, base) * (text[0] === "-" ? -1 : 1));
+    const sign = text[0] === "-" ? -1 : 1;
+    const size = Number.parseInt(digits, base);
+    if (size === 2 ** 63) return numberOfInt64(BigInt(sign) * BigInt(`${prefix}${digits}`));
+    return finite(size * sign);
   },
   identify: NEVER_WRITTEN,
 });

@@ -7,6 +7,7 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { toRfc3339, toRfc3339Micro } from "../../../base/clock.ts";
+import { numberOfInt64 } from "../../../base/int64.ts";
 import { setField } from "../../../base/json.ts";
 import { ApiError, badRequest } from "../request/status.ts";
 import { type Field, MAGIC, messageNamed, messageOf } from "./fields.ts";
@@ -198,7 +199,7 @@ function readValue(type: string, reader: BinaryReader, wireType: WireType): unkn
     case "int32":
       return reader.int32();
     case "int64":
-      return Number(reader.int64());
+      return numberOfInt64(BigInt(reader.int64()));
     case "double":
       return reader.double();
     case "bytes":
@@ -284,7 +285,7 @@ function scalars(bytes: Uint8Array): Record<number, number | string> {
   const result: Record<number, number | string> = {};
   while (reader.pos < reader.len) {
     const [number, wireType] = reader.tag();
-    if (wireType === WireType.Varint) result[number] = Number(reader.int64());
+    if (wireType === WireType.Varint) result[number] = numberOfInt64(BigInt(reader.int64()));
     else result[number] = reader.string();
   }
   return result;

@@ -4,6 +4,7 @@
  * int-or-string) become Go's messages.
  */
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { LARGEST_INT64 } from "../../../base/int64.ts";
 import { isObject } from "../../../base/json.ts";
 import { type Field, MAGIC, type Message, messageNamed, messageOf } from "./fields.ts";
 
@@ -84,10 +85,10 @@ function writeOne(writer: BinaryWriter, number: number, type: string, value: unk
       writer.tag(number, WireType.Varint).bool(value === true);
       return;
     case "int32":
-      writer.tag(number, WireType.Varint).int32(Number(value));
+      writer.tag(number, WireType.Varint).int32(int32(value));
       return;
     case "int64":
-      writer.tag(number, WireType.Varint).int64(Number(value));
+      writer.tag(number, WireType.Varint).int64(within(-LARGEST_INT64, LARGEST_INT64, value));
       return;
     case "double":
       writer.tag(number, WireType.Bit64).double(Number(value));
@@ -137,6 +138,15 @@ function writeSpecial(writer: BinaryWriter, type: string, value: unknown): boole
   }
 }
 
+function int32(value: unknown): number {
+  return within(-(2 ** 31), 2 ** 31 - 1, value);
+}
+
+/** A stored number as the nearest integer that the writer takes: it throws for all others. */
+function within(least: number, most: number, value: unknown): number {
+  return Math.trunc(Math.max(least, Math.min(most, Number(value)))) || 0;
+}
+
 function writeTime(writer: BinaryWriter, text: string): void {
   const ms = Date.parse(text);
   const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
@@ -147,7 +157,7 @@ function writeTime(writer: BinaryWriter, text: string): void {
 function writeIntOrString(writer: BinaryWriter, value: unknown): void {
   const isText = typeof value === "string";
   writer.tag(1, WireType.Varint).int64(isText ? 1 : 0);
-  writer.tag(2, WireType.Varint).int32(isText ? 0 : Number(value));
+  writer.tag(2, WireType.Varint).int32(isText ? 0 : int32(value));
   writer.tag(3, WireType.LengthDelimited).string(isText ? value : "");
 }
 

@@ -9,6 +9,7 @@
  */
 
 import { canonicalQuantity } from "../../../base/canonical-quantity.ts";
+import { LARGEST_INT64 } from "../../../base/int64.ts";
 import { isObject, setField } from "../../../base/json.ts";
 import { goStructName, goTypeName } from "./link.ts";
 import type { Schema } from "./schema.ts";
@@ -215,7 +216,8 @@ function isEmptyContainer(schema: Schema, value: unknown): boolean {
 }
 
 function inRange(schema: Schema, value: number): boolean {
-  return schema.format !== "int32" || (value >= -(2 ** 31) && value < 2 ** 31);
+  if (schema.format === "int32") return value >= -(2 ** 31) && value < 2 ** 31;
+  return Math.abs(value) <= LARGEST_INT64;
 }
 
 function mismatch(schema: Schema, value: unknown, place: Place): DecodeProblem {
