@@ -114,7 +114,7 @@ describe("karpenter simulate --unhealthy", () => {
     await expect(run(objects, { unhealthy: ["=False"] })).rejects.toThrow(
       "--unhealthy =False: wanted",
     );
-    await expect(run(objects, { node: ["a"] })).rejects.toThrow("needs it");
+    await expect(run(objects, { node: ["a"] })).rejects.toThrow("needs --unhealthy");
     await expect(run(objects, { unhealthy: ["Ready"], node: ["z"] })).rejects.toThrow("--node: ");
   });
 });
@@ -245,7 +245,7 @@ describe("karpenter simulate", () => {
     });
     expect(podsMoved).toBe(2);
     expect(against.map(({ node }) => node)).toEqual(["a", "b"]);
-    await expect(run(objects, { horizon: "1h" })).rejects.toThrow("needs it");
+    await expect(run(objects, { horizon: "1h" })).rejects.toThrow("needs --consolidate");
     await expect(run(objects, { removeNode: ["z"] })).rejects.toThrow(
       "there is no Node z; known: a, b",
     );

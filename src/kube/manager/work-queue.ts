@@ -18,17 +18,13 @@ export type Retry = "later" | "soon" | "never";
 /** The first wait after a conflict. It doubles with each one, up to the first wait after a failure. */
 const SOON_MS = 100;
 /**
- * Number of conflicts in a row after which the wait grows further, up to {@link LONGEST_CONTESTED_MS}: another program
- * probably writes each time.
+ * Number of conflicts in a row after which another program probably writes before each write. Then the wait grows
+ * further, up to {@link LONGEST_CONTESTED_MS}, and is kept also if the item is added meanwhile. Otherwise the change of
+ * the other program would cause the next write at once, without end.
  */
 const MANY = 10;
 /** The longest wait after a conflict, in milliseconds. A deletion by a user may wait as long for its turn. */
-const LONGEST_CONTESTED_MS = 10_000;
-/**
- * Number of conflicts in a row from which on the wait is kept, also if the item is added meanwhile. Otherwise a program
- * that changes an object before each write would cause the next write at once, without end.
- */
-const CONTESTED = 2;
+const LONGEST_CONTESTED_MS = 5_000;
 
 /**
  * The settings of a queue. Items with equal keys are never processed at the same time. At most `concurrency` items are
@@ -128,7 +124,7 @@ export class WorkQueue<T> {
     const key = this.#options.keyOf(item);
     const entry = this.#entry(key, item);
     if (entry.state === "running") entry.state = "again";
-    if (entry.races >= CONTESTED && entry.dueMs !== undefined) return;
+    if (entry.races >= MANY && entry.dueMs !== undefined) return;
     entry.dueMs = undefined;
     if (entry.state !== "idle") return;
     entry.state = "ready";
@@ -236,7 +232,7 @@ export class WorkQueue<T> {
   }
 
   #finish(key: string, entry: Entry<T>, retryMs: number | undefined): void {
-    const again = entry.state === "again" && entry.races < CONTESTED;
+    const again = entry.state === "again" && entry.races < MANY;
     entry.state = "idle";
     if (again) this.add(entry.item);
     else if (retryMs !== undefined) this.addAfter(entry.item, retryMs);
