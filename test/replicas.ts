@@ -128,7 +128,8 @@ export function startReplica(
 
 /**
  * The clock of a replica. Its timers do not fire once the replica is dead: a killed process computes nothing. A test
- * may kill many, and each would otherwise go on with its loops, which takes as much CPU time as a living one.
+ * may kill many, and each would otherwise go on with its loops, which takes as much CPU time as a living one. A
+ * dead replica that is stopped may wait for such a timer for ever.
  */
 function clockOf(clock: Clock, replica: { readonly dead: boolean }, ahead: () => number): Clock {
   const after: Clock["after"] = (ms, callback) =>

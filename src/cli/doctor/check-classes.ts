@@ -56,24 +56,19 @@ function imagesOf(
   );
   if (idle.length > 0)
     return idle.map(({ metadata, spec }) => {
-      const item = `${name} for NodePool ${metadata.name}`;
       const requirements = spec.template.spec.requirements ?? [];
       const wanted = missing.filter((arch) => allows(requirements, arch)).join(", ");
-      if (wanted === "")
-        return {
-          ...at,
-          item,
-          state: "todo",
-          says: `the NodePool's requirements on ${ARCH_LABEL_KEY} allow none of ${ARCHITECTURES.join(", ")}`,
-          remedy: `change the requirements on ${ARCH_LABEL_KEY} in the NodePool: no AMI can meet them`,
-        };
-      return {
-        ...at,
-        item,
-        state: "todo",
-        says: `AMIs for ${served.join(", ")} only, and the NodePool wants ${wanted}`,
-        remedy: `add an AMI for ${wanted} to spec.amiSelectorTerms of ${name}, or change ${ARCH_LABEL_KEY} in the NodePool`,
-      };
+      const why =
+        wanted === ""
+          ? {
+              says: `the NodePool's requirements on ${ARCH_LABEL_KEY} allow none of ${ARCHITECTURES.join(", ")}`,
+              remedy: `change the requirements on ${ARCH_LABEL_KEY} in the NodePool: no AMI can meet them`,
+            }
+          : {
+              says: `AMIs for ${served.join(", ")} only, and the NodePool wants ${wanted}`,
+              remedy: `add an AMI for ${wanted} to spec.amiSelectorTerms of ${name}, or change ${ARCH_LABEL_KEY} in the NodePool`,
+            };
+      return { ...at, item: `${name} for NodePool ${metadata.name}`, state: "todo", ...why };
     });
   const old = images.filter(({ deprecated }) => deprecated === true);
   const found = `${counted(images.length, "AMI")} for ${served.join(", ")}`;

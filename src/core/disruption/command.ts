@@ -64,9 +64,9 @@ export interface Command {
 }
 
 /**
- * A command that removes the candidates and replaces none. `kind`: its reason and method, and fields that
- * differ from the default. By default, it begins immediately and is no consolidation. `candidates`: at least one, all
- * of one API version.
+ * A command that removes the candidates and replaces none. `kind`: its reason and method, and fields that differ from
+ * the default. By default, it begins immediately and is no consolidation. `candidates`: at least one, all of one API
+ * version.
  */
 export function removal(
   candidates: readonly Candidate[],

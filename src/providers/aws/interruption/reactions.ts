@@ -84,12 +84,12 @@ function warning(reason: string, message: string): Reaction["event"] {
   return { type: "Warning", reason, message };
 }
 
-/** Says what happened, on the claim and on its Node if it has one. */
+/** The events that say what happened: one for each of these objects, the claim and its Node if it has one. */
 export function happened({ event }: Reaction, objects: readonly KubeObject[]): EventToPublish[] {
   return objects.map((object) => published(object, event));
 }
 
-/** Says that the node will be drained and terminated. */
+/** The events that say that the node will be drained and terminated. */
 export function terminating(objects: readonly KubeObject[]): EventToPublish[] {
   return objects.map((object) =>
     published(

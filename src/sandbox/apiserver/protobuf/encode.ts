@@ -88,7 +88,7 @@ function writeOne(writer: BinaryWriter, number: number, type: string, value: unk
       writer.tag(number, WireType.Varint).int32(int32(value));
       return;
     case "int64":
-      writer.tag(number, WireType.Varint).int64(within(-LARGEST_INT64, LARGEST_INT64, value));
+      writer.tag(number, WireType.Varint).int64(clamped(-LARGEST_INT64, LARGEST_INT64, value));
       return;
     case "double":
       writer.tag(number, WireType.Bit64).double(Number(value));
@@ -139,11 +139,11 @@ function writeSpecial(writer: BinaryWriter, type: string, value: unknown): boole
 }
 
 function int32(value: unknown): number {
-  return within(-(2 ** 31), 2 ** 31 - 1, value);
+  return clamped(-(2 ** 31), 2 ** 31 - 1, value);
 }
 
 /** A stored number as the nearest integer that the writer takes: it throws for all others. */
-function within(least: number, most: number, value: unknown): number {
+function clamped(least: number, most: number, value: unknown): number {
   return Math.trunc(Math.max(least, Math.min(most, Number(value)))) || 0;
 }
 
