@@ -53,7 +53,7 @@ const INTRODUCTION = [
   "missed is taken in. What the list lacks goes only if the API server, asked for it by name, has none. A warning in the",
   "log says what was put right. A new list may lack known objects, also all of them. Three of them are read by name first:",
   "if the API server has one, the list is not taken in, and nothing is decided until a list is whole. At a process's start",
-  "no object is known. So a first list of at most 500 pods, Nodes, claims or NodePools is compared with a watch that begins",
+  "no object is known. So a first list of at most 500 objects of any kind is compared with a watch that begins",
   "with all of them. If the watch brings one that the list lacks, and the API server has it by name, the process waits until",
   "a list is whole. The log says `list lacks an object that the API server has by name`. A server of before Kubernetes 1.32",
   "does not mark the end of these objects, so a second without one counts as the end. Not defended at a start: a first list",

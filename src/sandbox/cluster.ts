@@ -112,6 +112,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     clock,
     random: random.fork("sandbox/mirrors"),
     log: log.named("sandbox"),
+    trustsFirstLists: true,
   });
   const deps: PartDeps = {
     clock,

@@ -55,7 +55,11 @@ export class WatchedKinds {
       kind.plural === POD.plural
         ? (this.#podEvents.watch(client, kind as never, options as never) as never)
         : client.watch(kind, options);
-    this.#mirrors = new LiveMirrors({ ...deps, client: { ...client, watch } });
+    this.#mirrors = new LiveMirrors({
+      ...deps,
+      client: { ...client, watch },
+      trustsFirstLists: true,
+    });
     this.#closed.catch(() => undefined);
   }
 

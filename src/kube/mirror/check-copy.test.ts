@@ -71,7 +71,7 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
     warn: (_: string, fields?: object) => void told.push(fields),
   };
   const mirrors = new LiveMirrors({ client, clock, random: new Random(1), log });
-  const mirror = mirrors.of(NODE, { vital: true });
+  const mirror = mirrors.of(NODE);
   const names = () =>
     mirror.list().map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`);
   return { clock, server, mirror, names, told, stop: () => mirrors.close() };

@@ -29,7 +29,8 @@ interface Difference<T> {
   readonly gone: readonly T[];
 }
 
-interface CheckOptions<T extends KubeObject> {
+/** What is checked, and how it is read. */
+export interface CheckOptions<T extends KubeObject> {
   readonly client: Pick<KubeClient, "list" | "watch">;
   readonly clock: Clock;
   readonly log: Logger;
@@ -38,6 +39,8 @@ interface CheckOptions<T extends KubeObject> {
   readonly copy: Copy<T>;
   /** Decodes protobuf, which takes the server and this process less work than JSON. Absent: JSON is used. */
   readonly readPage?: ReadPage<T> | undefined;
+  /** Whether the first list counts as it is. Absent: it is compared with a watch. */
+  readonly trustsFirstList?: boolean | undefined;
 }
 
 /** Milliseconds between two checks of one kind. */
@@ -94,10 +97,9 @@ export class CopyCheck<T extends KubeObject> {
   /**
    * The same for the first list of a process, when no object is known yet. The server is asked in a second way: a watch
    * without a version begins with all objects. A long list is not compared, because that costs as much as the list.
-   * Only vital mirrors call this: on them rests whether a machine ends.
    */
   async mustMatchWatch(list: KubeList<T>, isWanted: () => boolean): Promise<void> {
-    if (list.items.length > MOST_COMPARED) return;
+    if (this.#options.trustsFirstList === true || list.items.length > MOST_COMPARED) return;
     const listed = new Set(list.items.map(keyOf));
     const upTo = versionOf(list);
     const isLacking = (one: T) => !listed.has(keyOf(one)) && versionOf(one.metadata) <= upTo;
@@ -119,7 +121,7 @@ export class CopyCheck<T extends KubeObject> {
    * watch, and a broken connection may stay silent and cannot be closed, so this ends without them.
    */
   async #eachInState(take: (object: T) => boolean): Promise<void> {
-    const { client, clock, kind, selection } = this.#options;
+    const { client, clock, kind, log, selection } = this.#options;
     let isOver = false;
     let close = (): void => undefined;
     let end = (): void => undefined;
@@ -142,7 +144,8 @@ export class CopyCheck<T extends KubeObject> {
       }
     };
     try {
-      await Promise.race([read(), ended]);
+      const isWhole = await Promise.race([read().then(() => true), ended.then(() => false)]);
+      if (!isWhole) log.debug("first list compared only in part", { kind: kind.kind });
     } finally {
       isOver = true;
       limit.cancel();

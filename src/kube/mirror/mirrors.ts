@@ -19,6 +19,8 @@ export interface MirrorsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** Whether first lists count as they are, because no machine ends by them. Absent: they are compared with a watch. */
+  readonly trustsFirstLists?: boolean;
 }
 
 /** One mirror for each kind, created on first use and shared by all controllers. */
@@ -70,6 +72,7 @@ export class LiveMirrors implements Mirrors, Freshness {
       groupIsServed: () => [...this.#served.values()].includes(kind.group),
       keep: (object) => informer.keep(object),
       copy: informer,
+      trustsFirstList: this.#deps.trustsFirstLists,
       onList: (list, isRestored) => {
         this.#notice(id, kind, list.resourceVersion !== "");
         // There may be a million objects, so they are added in steps. Otherwise the lease would not be renewed in time.

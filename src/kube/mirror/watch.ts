@@ -3,11 +3,7 @@
  * bookmarks keep that version recent. On 410 the version is gone, and the kind is listed again. From time to time the
  * copy is compared with the server (check-copy.ts). The loop runs until it is closed.
  */
-import {
-  CUSTOM_RESOURCE_DEFINITION,
-  definitionName,
-  isCustom,
-} from "../../apis/core/custom-resource-definition.ts";
+import { definitionName, isCustom } from "../../apis/core/custom-resource-definition.ts";
 import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -18,20 +14,25 @@ import type {
   KubeList,
   ListOptions,
   ReadFrame,
-  ReadPage,
   Watch,
   WatchEvent,
 } from "../client/client.ts";
 import {
   isForbidden,
-  isNotFound,
   isNotServed,
   isTooOldResourceVersion,
   KubeError,
   type StatusBody,
   UnreadableFrame,
 } from "../errors.ts";
-import { type Copy, CopyCheck, IncompleteList, storeVersion } from "./check-copy.ts";
+import {
+  type CheckOptions,
+  type Copy,
+  CopyCheck,
+  IncompleteList,
+  storeVersion,
+} from "./check-copy.ts";
+import { definitionState } from "./definition-state.ts";
 import type { ViewState } from "./mirror.ts";
 
 /** Backoff of client-go's reflector: 800 ms, doubled up to 30 s. */
@@ -58,7 +59,8 @@ const QUIET_LIMIT_MS = 75_000;
 const RELAXED_QUIET_LIMIT_MS = 300_000;
 
 /** The kind to watch, and where to report its objects. */
-export interface ReflectOptions<T extends KubeObject> {
+export interface ReflectOptions<T extends KubeObject>
+  extends Pick<CheckOptions<T>, "readPage" | "trustsFirstList"> {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;
@@ -69,15 +71,14 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly namespace?: string | undefined;
   /** Whether the kind counts as empty if reading it is forbidden. Absent: wait until it is allowed. */
   readonly optional?: boolean | undefined;
-  /** Whether no machine ends because of this mirror: it may be silent longer, and its first list is not compared. */
+  /** Whether the stream may be silent for some minutes until it counts as broken. Absent: little more than one. */
   readonly relaxed?: boolean | undefined;
   readonly readFrame?: ReadFrame<T> | undefined;
-  readonly readPage?: ReadPage<T> | undefined;
   /** Whether other kinds of the group are served. If so, a missing kind is tried less and less often. */
   readonly groupIsServed?: () => boolean;
   /** Reduces an object to the fields that are kept. Absent: all are kept. */
   readonly keep?: ((object: T) => T) | undefined;
-  /** The mirror to compare with the server from time to time. Absent: it is not compared. */
+  /** The mirror to compare with the server, at its first list and from time to time. Absent: it is not compared. */
   readonly copy?: Copy<T>;
   /**
    * Called after each list. A kind that is not served gives an empty list without version. The watch begins after this
@@ -215,14 +216,14 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   async #list(): Promise<void> {
-    const { client, kind, keep, readPage, relaxed } = this.#options;
+    const { client, kind, keep, readPage } = this.#options;
     const list = await client.list(kind, { ...this.#selection(), keep, readPage });
     if (this.#closed) return;
     this.#troubled = false;
     this.#absent = 0;
     const version = Number(list.resourceVersion) || 0;
     if (this.#listed) await this.#check?.mustBeWhole(list);
-    else if (relaxed !== true) await this.#check?.mustMatchWatch(list, () => !this.#closed);
+    else await this.#check?.mustMatchWatch(list, () => !this.#closed);
     if (this.#closed) return;
     this.#listed = true;
     this.#unservedToldMs = undefined;
@@ -385,7 +386,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
    */
   async #recoverUnserved(): Promise<void> {
     this.#resourceVersion = undefined;
-    const definition = await this.#definition();
+    const { client, kind } = this.#options;
+    const definition = await definitionState(client, kind, this.#listed);
     if (definition === "gone" || (definition === "unknown" && !this.#listed)) {
       // Kubernetes removes a definition only after all its objects.
       this.#listed = false;
@@ -395,20 +397,6 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#tell("behind");
     this.#sayUnserved();
     return this.#sleep(this.#backoffMs());
-  }
-
-  /** Whether the kind's CustomResourceDefinition exists, found by a request. Built-in kinds have none. */
-  async #definition(): Promise<"there" | "gone" | "unknown"> {
-    const { client, kind } = this.#options;
-    // A built-in kind that was listed before still exists. One that was never listed does not exist in this
-    // Kubernetes version.
-    if (!isCustom(kind)) return this.#listed ? "there" : "gone";
-    try {
-      await client.get(CUSTOM_RESOURCE_DEFINITION, { name: definitionName(kind) });
-      return "there";
-    } catch (error) {
-      return isNotFound(error) ? "gone" : "unknown";
-    }
   }
 
   #saySetBack(version: number): void {
