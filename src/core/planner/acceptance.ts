@@ -18,11 +18,11 @@ export const CONDITIONS = {
   savesEnough:
     "It saves at least the share in the next table. Each additional node adds `--planner-node-cost` to its price, each node less subtracts it.",
   relaxesNoMoreMinValues: "It has no more nodes that ignore minValues than the other plan.",
-  placesNoPodLess: "Every pod that has a place in the other plan has one in this plan.",
+  placesNoPodLess: "It leaves no pod without a place that has one in the other plan.",
   keepsPoolWeights:
-    "For each weight: NodePools of this weight or a higher one, and existing nodes, get together no fewer pods than in the other plan.",
+    "NodePools of higher weight get no fewer pods. Counted for each weight: the pods on existing nodes and on NodePools of this weight or more.",
   strandsNoMorePods:
-    "kube-scheduler may bind a pod to the room planned for another pod, which then needs one more node. The plan may not risk this on more nodes. Exception: it saves more than the nodes that may then be needed would cost.",
+    "kube-scheduler may bind a pod to the room planned for another pod, which then needs one more node. The plan has no more nodes where this may happen than the other plan, or it saves more than those further nodes would cost.",
 } as const;
 
 export type ConditionName = keyof typeof CONDITIONS;
