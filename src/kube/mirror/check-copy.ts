@@ -70,7 +70,7 @@ export class IncompleteList extends Error {
   override readonly name = "IncompleteList";
 }
 
-/** Runs the checks of one mirror. They need the right to list; only the comparison with a watch needs another. */
+/** Runs the checks of one mirror. They need the right to list, the comparison with a watch the right to watch. */
 export class CopyCheck<T extends KubeObject> {
   readonly #options: CheckOptions<T>;
   #dueMs = 0;
@@ -118,7 +118,8 @@ export class CopyCheck<T extends KubeObject> {
 
   /**
    * Passes on the objects with which a watch without a version begins, until `take` returns false. A server may open no
-   * watch, and a broken connection may stay silent and cannot be closed, so this ends without them.
+   * watch, and a broken connection may stay silent. So this also ends after {@link STATE_LIMIT_MS}, and one second
+   * after the last object.
    */
   async #eachInState(take: (object: T) => boolean): Promise<void> {
     const { client, clock, kind, log, selection } = this.#options;
