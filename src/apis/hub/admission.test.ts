@@ -269,3 +269,26 @@ describe("objects with fields of wrong types", () => {
     expect(ask("/validate/config.karpenter.sh", { kind: "ConfigMap", data: 5 }).allowed).toBe(true);
   });
 });
+
+describe("an object with many or long faults", () => {
+  it("is refused with a text of at most some hundred kilobytes", () => {
+    const many = Array.from({ length: 20_000 }, (_, at) => `key-${at}`);
+    const template = {
+      apiVersion: "karpenter.k8s.aws/v1alpha1",
+      kind: "AWSNodeTemplate",
+      metadata: { name: "x" },
+      spec: {
+        tags: Object.fromEntries(many.map((key) => [`kubernetes.io/cluster/${key}`, "v"])),
+        blockDeviceMappings: many.map((deviceName) => ({
+          deviceName,
+          ebs: { volumeSize: "1Zi".repeat(50) },
+        })),
+        subnetSelector: Object.fromEntries(many.map((key) => [key, ""])),
+        amiSelector: { "aws::ids": "x,".repeat(100_000) },
+      },
+    };
+    const text = denial(template) ?? "";
+    expect(text.length).toBeLessThan(500_000);
+    expect(text).toMatch(/\nand [\d,]+ more problems$/);
+  });
+});

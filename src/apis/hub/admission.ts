@@ -7,6 +7,7 @@
 import { base64Encode } from "../../base/base64.ts";
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { deepEqual, isObject, textOf, withoutNulls } from "../../base/json.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import type { AWSNodeTemplate } from "../aws/awsnodetemplate.ts";
 import {
   LABEL_INSTANCE_CATEGORY,
@@ -25,10 +26,10 @@ import type { RequirementSpec } from "../karpenter/nodepool.ts";
 import type { Provisioner } from "../karpenter/provisioner.ts";
 import type { KubeObject } from "../meta.ts";
 import { alphaTypeProblem } from "./alpha-types.ts";
-import { conversionReview, type KubeReview } from "./conversion.ts";
+import { conversionReviewInSteps, type KubeReview } from "./conversion.ts";
 import { validateAwsBlock, validateInlineProvider } from "./validate-aws.ts";
 import { validateProvisioner } from "./validate-provisioner.ts";
-import { type FieldProblem, problem, problemsText } from "./validation.ts";
+import { cut, type FieldProblem, problem, problemsText } from "./validation.ts";
 
 /** Settings on which defaults and validation of objects depend. */
 export interface AdmissionSettings {
@@ -51,7 +52,17 @@ export function answerWebhook(
   review: unknown,
   settings: AdmissionSettings,
 ): KubeReview | undefined {
-  if ((CONVERSION_PATHS as readonly string[]).includes(path)) return conversionReview(review);
+  return atOnce(answerWebhookInSteps(path, review, settings));
+}
+
+/** The same in steps, which are short for conversions. An admission review is answered in one step. */
+export function* answerWebhookInSteps(
+  path: string,
+  review: unknown,
+  settings: AdmissionSettings,
+): Steps<KubeReview | undefined> {
+  if ((CONVERSION_PATHS as readonly string[]).includes(path))
+    return yield* conversionReviewInSteps(review);
   if (path === DEFAULTING_PATH) return defaultingReview(review, settings);
   if (path === VALIDATING_PATH || path === VALIDATING_AWS_PATH || path === VALIDATING_CONFIG_PATH)
     return validatingReview(review, settings, path);
@@ -82,7 +93,7 @@ function validatingReview(review: unknown, settings: AdmissionSettings, path: st
   const problems =
     object === undefined || wrong !== undefined ? [] : problemsOf(object, settings, path);
   if (wrong === undefined && problems.length === 0) return answer(uid, { allowed: true });
-  const message = `validation failed: ${wrong ?? problemsText(problems)}`;
+  const message = `validation failed: ${wrong === undefined ? problemsText(problems) : cut(wrong)}`;
   const status = { status: "Failure", reason: "BadRequest", code: 400, message };
   return answer(uid, { allowed: false, status });
 }

@@ -4,6 +4,7 @@
  * exist, and `…/v1-only` where upstream drops the value.
  */
 import { deepEqual, isObject, textOf } from "../../base/json.ts";
+import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
 import { typeProblem } from "../crds/type-problem.ts";
 import {
   GENERATION_ANNOTATION_KEY,
@@ -20,6 +21,7 @@ import type { KubeObject } from "../meta.ts";
 import { annotated, parseObject } from "./annotations.ts";
 import { parseKubelet } from "./claim.ts";
 import { nodeClassToV1, nodeClassToV1Beta1 } from "./conversion-aws.ts";
+import { cut } from "./validation.ts";
 
 /** Thrown if two versions cannot be converted. */
 export class ConversionError extends Error {
@@ -67,20 +69,25 @@ function nameOf({ kind, metadata }: KubeObject): string {
 
 /** Answers a ConversionReview. If one object fails, the whole review fails, as Kubernetes requires. */
 export function conversionReview(review: unknown): KubeReview {
+  return atOnce(conversionReviewInSteps(review));
+}
+
+/** The same in steps: a review has all objects of a list. */
+export function* conversionReviewInSteps(review: unknown): Steps<KubeReview> {
   const request = isObject(review) && isObject(review["request"]) ? review["request"] : {};
   const desired = textOf(request["desiredAPIVersion"]);
   const given: readonly unknown[] = Array.isArray(request["objects"]) ? request["objects"] : [];
   const head = { apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview" };
   const uid = textOf(request["uid"]);
   try {
-    const convertedObjects = given.map((object) => {
+    const convertedObjects = yield* mapInSteps(given, (object) => {
       if (!isObject(object)) throw new ConversionError("converting: an item is no object");
       return convertObject(object as unknown as KubeObject, desired);
     });
     return { ...head, response: { uid, result: { status: "Success" }, convertedObjects } };
   } catch (error) {
     if (!(error instanceof ConversionError)) throw error;
-    const result = { status: "Failed", message: error.message };
+    const result = { status: "Failed", message: cut(error.message) };
     return { ...head, response: { uid, result, convertedObjects: [] } };
   }
 }

@@ -1,5 +1,11 @@
 /** Problems of fields, and the text in which v1alpha5's webhooks report them. */
+import { counted } from "../../base/counted.ts";
 import { asText } from "../../base/json.ts";
+
+/** The most problems in one text. An object of some megabytes may have 100,000. */
+const MOST_PROBLEMS = 100;
+/** The most characters of one problem's message, of its paths and of its details. They may quote long values. */
+const MOST_CHARACTERS = 2_000;
 
 /**
  * A problem of one or more fields. Printed as `message: path, path`, with details on a second line. upstream:
@@ -44,12 +50,20 @@ export function outOfBounds(value: number, low: number, high: number, path: stri
   return problem(`expected ${low} <= ${value} <= ${high}`, path);
 }
 
-/** The problems as text, one line for each, in the given order. Details are on the line below. */
+/**
+ * The problems as text, one line for each, in the given order. Details are on the line below. Long values are cut, and
+ * after 100 problems the text says how many more there are.
+ */
 export function problemsText(problems: readonly FieldProblem[]): string {
-  return problems
-    .map(({ message, paths, details }) => {
-      const line = `${message}: ${paths.toSorted().join(", ")}`;
-      return details === undefined ? line : `${line}\n${details}`;
-    })
-    .join("\n");
+  const lines = problems.slice(0, MOST_PROBLEMS).map(({ message, paths, details }) => {
+    const line = `${cut(message)}: ${cut(paths.toSorted().join(", "))}`;
+    return details === undefined ? line : `${line}\n${cut(details)}`;
+  });
+  const more = problems.length - lines.length;
+  return (more > 0 ? [...lines, `and ${counted(more, "more problem")}`] : lines).join("\n");
+}
+
+/** The text, cut if it is too long for a message. */
+export function cut(text: string): string {
+  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
 }

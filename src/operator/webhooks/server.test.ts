@@ -5,11 +5,12 @@ import { type RequestOptions, request } from "node:https";
 import { connect } from "node:tls";
 import selfsigned from "selfsigned";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { answerWebhook } from "../../apis/hub/admission.ts";
+import { answerWebhookInSteps } from "../../apis/hub/admission.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
+import { SystemClock } from "../../base/system-clock.ts";
 import type { Listener } from "../../listen/listener.ts";
 import { makeCertificate, type ServingCertificate } from "./certificate.ts";
-import { serveWebhooks } from "./server.ts";
+import { serveWebhooks, type WebhookServerOptions } from "./server.ts";
 
 const HOST = "127.0.0.1";
 const MIB = 1_024 * 1_024;
@@ -23,15 +24,18 @@ beforeAll(async () => {
 let listener: Listener;
 afterEach(() => listener.close());
 
-async function serve(clientCaPem?: string): Promise<readonly string[]> {
+const answerReal: WebhookServerOptions["answer"] = (path, review) =>
+  answerWebhookInSteps(path, review, ADMISSION);
+
+async function serve(clientCaPem?: string, answer = answerReal): Promise<readonly string[]> {
   const lines: string[] = [];
   const say = (message: string, fields?: object) => {
     lines.push(`${message} ${JSON.stringify(fields)}`);
   };
   const log: Logger = { ...SILENT, warn: say, error: say };
   const identity = { ...certificate, clientCaPem };
-  const answer = (path: string, review: unknown) => answerWebhook(path, review, ADMISSION);
-  listener = await serveWebhooks({ port: 0, host: HOST, identity, answer, log });
+  const clock = new SystemClock();
+  listener = await serveWebhooks({ port: 0, host: HOST, identity, answer, log, clock });
   return lines;
 }
 
@@ -96,6 +100,34 @@ describe("the webhook server", () => {
     expect(await post("/validate/karpenter.sh", review)).toBe(
       `413 Request entity too large: limit is ${7 * MIB}\n`,
     );
+  });
+
+  it("answers large reviews one after the other, and small ones meanwhile", async () => {
+    const seen: string[] = [];
+    await serve(undefined, function* (path) {
+      seen.push(`begins ${path}`);
+      // The work waits for the small review, so it must let the event loop run.
+      const untilMs = performance.now() + 5_000;
+      while (path !== "/small" && !seen.includes("ends /small") && performance.now() < untilMs)
+        yield;
+      seen.push(`ends ${path}`);
+      return { path };
+    });
+    const large = `{"padding":"${"x".repeat(100_000)}"}`;
+    const first = post("/large/1", large);
+    await expect.poll(() => seen).toContain("begins /large/1");
+    const second = post("/large/2", large);
+    await post("/small", REVIEW);
+    expect(await first).toBe('200 {"path":"/large/1"}');
+    expect(await second).toBe('200 {"path":"/large/2"}');
+    expect(seen).toEqual([
+      "begins /large/1",
+      "begins /small",
+      "ends /small",
+      "ends /large/1",
+      "begins /large/2",
+      "ends /large/2",
+    ]);
   });
 
   it("keeps unfinished bodies of at most 32 MiB for one address, and answers 429 to more", async () => {

@@ -3,10 +3,14 @@
  * runs. apis/hub decides the answers, for this server and for the sandbox.
  */
 import { JsonLimitError, parseBoundedJson } from "../../base/bounded-json.ts";
+import type { Clock } from "../../base/clock.ts";
+import { jsonInSteps } from "../../base/json-in-steps.ts";
 import type { Logger } from "../../base/log.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import { type Exchange, Refusal } from "../../listen/exchange.ts";
 import type { Limits } from "../../listen/limits.ts";
 import { type Listener, startListener, type TlsIdentity } from "../../listen/listener.ts";
+import { Turnstile } from "./turnstile.ts";
 
 const MIB = 1_024 * 1_024;
 /**
@@ -27,6 +31,8 @@ export const WEBHOOK_LIMITS: Partial<Limits> = {
   // kube-apiserver waits for a webhook for at most 30 seconds.
   requestMs: 30_000,
 };
+/** A review of at most this many bytes is answered in some milliseconds, so it need not wait for others. */
+const SMALL_BYTES = 64 * 1_024;
 /** Milliseconds in which requests may finish when the server stops. upstream: the webhooks' GracePeriod */
 const GRACE_MS = 5_000;
 
@@ -41,21 +47,23 @@ export interface WebhookServerOptions {
    * of that authority.
    */
   readonly identity: TlsIdentity;
-  /** Returns the review with its answer. Undefined: the path is unknown. */
-  readonly answer: (path: string, review: unknown) => unknown;
+  /** Makes the review with its answer. Undefined: the path is unknown. */
+  readonly answer: (path: string, review: unknown) => Steps<unknown>;
   readonly log: Logger;
+  readonly clock: Clock;
 }
 
 /** Opens the server. Rejects with PortError if the port cannot be used. */
 export async function serveWebhooks(options: WebhookServerOptions): Promise<Listener> {
   const { port, host, identity, log } = options;
+  const turnstile = new Turnstile(options.clock);
   const listener = await startListener({
     name: "webhook",
     port,
     host,
     tls: identity,
     limits: WEBHOOK_LIMITS,
-    handle: (exchange) => answerReview(exchange, options),
+    handle: (exchange) => answerReview(exchange, options, turnstile),
     log,
   });
   return { ...listener, close: () => listener.close(GRACE_MS) };
@@ -63,19 +71,37 @@ export async function serveWebhooks(options: WebhookServerOptions): Promise<List
 
 async function answerReview(
   exchange: Exchange,
-  { identity, answer }: WebhookServerOptions,
+  options: WebhookServerOptions,
+  turnstile: Turnstile,
 ): Promise<void> {
   const { method, path, response } = exchange;
+  const { clientCaPem } = options.identity;
   if (method !== "POST") throw new Refusal(405, "reviews are posted");
   const isConversion = path.startsWith("/conversion/");
   // kube-apiserver sends no certificate to conversion webhooks: there is no setting for it.
-  if (identity.clientCaPem !== undefined && !isConversion && !exchange.isClientKnown)
+  if (clientCaPem !== undefined && !isConversion && !exchange.isClientKnown)
     throw new Refusal(403, "a client certificate of the API server is needed");
   const body = await exchange.readBody(isConversion ? CONVERSION_BYTES : ADMISSION_BYTES);
-  const answered = answer(path, reviewIn(body));
-  if (answered === undefined) throw new Refusal(404, "no webhook at this path");
+  const isSmall = body.length <= SMALL_BYTES;
+  const work = answerText(path, body, options);
+  const text = await (isSmall ? atOnce(work) : turnstile.pass(exchange.signal, work));
+  if (text === undefined) throw new Refusal(404, "no webhook at this path");
+  // The listener has answered 503 meanwhile if the time was over.
+  if (response.headersSent) return;
   response.writeHead(200, { "content-type": "application/json" });
-  response.end(JSON.stringify(answered));
+  response.end(text);
+}
+
+/** The answer to the review in this body, as JSON. Undefined: no webhook has this path. */
+function* answerText(
+  path: string,
+  body: Buffer,
+  { answer }: WebhookServerOptions,
+): Steps<string | undefined> {
+  const review = reviewIn(body);
+  yield;
+  const answered = yield* answer(path, review);
+  return answered === undefined ? undefined : yield* jsonInSteps(answered);
 }
 
 function reviewIn(body: Buffer): unknown {

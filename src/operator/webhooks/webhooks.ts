@@ -10,7 +10,7 @@ import {
   CUSTOM_RESOURCE_DEFINITION,
 } from "../../apis/core/custom-resource-definition.ts";
 import { SERVICE } from "../../apis/core/kinds.ts";
-import { type AdmissionSettings, answerWebhook } from "../../apis/hub/admission.ts";
+import { type AdmissionSettings, answerWebhookInSteps } from "../../apis/hub/admission.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
@@ -231,13 +231,14 @@ class WebhookLoop implements Webhooks {
         this.#use(certificate);
       return;
     }
-    const { admission, host, log, port } = this.#deps;
+    const { admission, clock, host, log, port } = this.#deps;
     this.#server = await serveWebhooks({
       port,
       host,
       identity: this.#identity(certificate),
       log,
-      answer: (path, review) => answerWebhook(path, review, admission),
+      clock,
+      answer: (path, review) => answerWebhookInSteps(path, review, admission),
     });
     this.#certificate = certificate;
   }
