@@ -6,12 +6,19 @@
  */
 import { describe, expect, it } from "vitest";
 import { CLOUD_FAULTS } from "./work-cloud-faults.ts";
+import { DISCOVERY_FAULTS } from "./work-discovery-faults.ts";
 import { WORK_FAULTS } from "./work-faults.ts";
 import { MIXED_FAULTS } from "./work-mixed-faults.ts";
 import { playWork, WORKS } from "./work-stage.ts";
 import { WIRE_FAULTS } from "./work-wire-faults.ts";
 
-const FAULTS = { ...WORK_FAULTS, ...WIRE_FAULTS, ...CLOUD_FAULTS, ...MIXED_FAULTS };
+const FAULTS = {
+  ...WORK_FAULTS,
+  ...WIRE_FAULTS,
+  ...CLOUD_FAULTS,
+  ...MIXED_FAULTS,
+  ...DISCOVERY_FAULTS,
+};
 const EVERYTHING = process.env["CALM"] !== undefined;
 /** The quick set: a fault that once did harm. */
 const QUICK = "a person takes the disruption marks off Nodes and claims drift";

@@ -26,7 +26,7 @@ import type { RequirementSpec } from "../karpenter/nodepool.ts";
 import type { Provisioner } from "../karpenter/provisioner.ts";
 import type { KubeObject } from "../meta.ts";
 import { alphaTypeProblem } from "./alpha-types.ts";
-import { conversionReviewInSteps, type KubeReview } from "./conversion.ts";
+import { conversionReview, type KubeReview } from "./conversion.ts";
 import { validateAwsBlock, validateInlineProvider } from "./validate-aws.ts";
 import { validateProvisioner } from "./validate-provisioner.ts";
 import { cut, type FieldProblem, problem, problemsText } from "./validation.ts";
@@ -62,7 +62,7 @@ export function* answerWebhookInSteps(
   settings: AdmissionSettings,
 ): Steps<KubeReview | undefined> {
   if ((CONVERSION_PATHS as readonly string[]).includes(path))
-    return yield* conversionReviewInSteps(review);
+    return yield* conversionReview(review);
   if (path === DEFAULTING_PATH) return defaultingReview(review, settings);
   if (path === VALIDATING_PATH || path === VALIDATING_AWS_PATH || path === VALIDATING_CONFIG_PATH)
     return validatingReview(review, settings, path);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
 import { seedObjects } from "../../testing/seed-manifests.ts";
 import type { KubeObject } from "../meta.ts";
 import { conversionReview, convertObject } from "./conversion.ts";
@@ -155,7 +156,7 @@ describe("conversion from v1 to v1beta1", () => {
 
 describe("a ConversionReview", () => {
   const review = (desiredAPIVersion: string, ...objects: readonly KubeObject[]) =>
-    conversionReview({ request: { uid: "u", desiredAPIVersion, objects } }).response;
+    atOnce(conversionReview({ request: { uid: "u", desiredAPIVersion, objects } })).response;
 
   it("is answered with as many objects as it has", () => {
     const [object] = seedObjects("s2-01-nodepool.yaml");
@@ -182,10 +183,12 @@ describe("a ConversionReview of a malformed object", () => {
     spec: { requirements: [], nodeClassRef: { group: "g", ...nodeClassRef }, ...spec },
   });
   const answer = (objects: unknown, more = {}) =>
-    conversionReview({
-      request: { uid: "u", desiredAPIVersion: "karpenter.sh/v1beta1", objects, ...more },
+    atOnce(
+      conversionReview({
+        request: { uid: "u", desiredAPIVersion: "karpenter.sh/v1beta1", objects, ...more },
+      }),
       // biome-ignore lint/suspicious/noExplicitAny: the response is read freely
-    }).response as any;
+    ).response as any;
 
   it.each([
     [null, "an item is no object"],

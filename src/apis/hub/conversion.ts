@@ -4,7 +4,7 @@
  * exist, and `…/v1-only` where upstream drops the value.
  */
 import { deepEqual, isObject, textOf } from "../../base/json.ts";
-import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
+import { mapInSteps, type Steps } from "../../base/steps.ts";
 import { typeProblem } from "../crds/type-problem.ts";
 import {
   GENERATION_ANNOTATION_KEY,
@@ -67,13 +67,11 @@ function nameOf({ kind, metadata }: KubeObject): string {
   return `${textOf(kind)} ${textOf(metadata?.name)}`;
 }
 
-/** Answers a ConversionReview. If one object fails, the whole review fails, as Kubernetes requires. */
-export function conversionReview(review: unknown): KubeReview {
-  return atOnce(conversionReviewInSteps(review));
-}
-
-/** The same in steps: a review has all objects of a list. */
-export function* conversionReviewInSteps(review: unknown): Steps<KubeReview> {
+/**
+ * Answers a ConversionReview, in steps: it has all objects of a list. If one object fails, the whole review fails, as
+ * Kubernetes requires.
+ */
+export function* conversionReview(review: unknown): Steps<KubeReview> {
   const request = isObject(review) && isObject(review["request"]) ? review["request"] : {};
   const desired = textOf(request["desiredAPIVersion"]);
   const given: readonly unknown[] = Array.isArray(request["objects"]) ? request["objects"] : [];
