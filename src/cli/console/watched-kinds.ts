@@ -13,7 +13,7 @@ import type { Mirror, MirrorOptions } from "../../kube/mirror/mirror.ts";
 import { LiveMirrors, type MirrorsDeps } from "../../kube/mirror/mirrors.ts";
 import {
   createPodFrameReader,
-  createPodNameReader,
+  createPodKeyReader,
   createPodPageReader,
 } from "../../kube/protobuf/pod-frames.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -50,7 +50,7 @@ export class WatchedKinds {
   constructor(deps: MirrorsDeps) {
     this.#deps = deps;
     const { client, clock } = deps;
-    this.#podEvents = new LatestEvents(clock, createPodNameReader());
+    this.#podEvents = new LatestEvents(clock, createPodKeyReader());
     const watch: typeof client.watch = (kind, options) =>
       kind.plural === POD.plural
         ? (this.#podEvents.watch(client, kind as never, options as never) as never)

@@ -68,6 +68,14 @@ export interface WatchEvent<T extends KubeObject = KubeObject> {
 /** Decodes a frame of a watch in protobuf. Throws for invalid bytes. */
 export type ReadFrame<T extends KubeObject = KubeObject> = (frame: Uint8Array) => WatchEvent<T>;
 
+/**
+ * Like {@link ReadFrame}, but may keep a frame for later. Undefined: it was kept, and the watch goes on with the next
+ * frame. The bytes are valid only during the call.
+ */
+export type TakeFrame<T extends KubeObject = KubeObject> = (
+  frame: Uint8Array,
+) => WatchEvent<T> | undefined;
+
 /** An open watch. Iteration ends if the server ends it, and throws if the connection breaks. */
 export interface Watch<T extends KubeObject> extends AsyncIterable<WatchEvent<T>> {
   close(): void;
@@ -84,7 +92,7 @@ export interface WatchOptions {
 
 /** Options of reads. With `readFrame` the request asks for protobuf, if server and transport support it. */
 export interface ReadOptions<T extends KubeObject> {
-  readonly readFrame?: ReadFrame<T> | undefined;
+  readonly readFrame?: TakeFrame<T> | undefined;
 }
 
 /** The patch types of the API server. `apply` is server-side apply and needs a field manager. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { POD, type Pod } from "../../apis/core/pod.ts";
-import type { KubeRequest, Transport } from "../transport/transport.ts";
-import type { ReadPage } from "./client.ts";
+import type { KubeRequest, KubeStream, Transport } from "../transport/transport.ts";
+import type { ReadPage, TakeFrame } from "./client.ts";
 import { createKubeClient } from "./kube-client.ts";
 
 /** A client whose server answers each request with the next of these bodies. */
@@ -108,5 +108,39 @@ describe("a watch read in protobuf", () => {
     await expect(reading()).rejects.toThrow("a frame of 1 bytes");
     expect(found).toEqual(["json"]);
     expect(isClosed).toBe(true);
+  });
+
+  it("goes on with the next frame after one that the reader kept", async () => {
+    const [kept, rest] = [[1, 2, 4], [3]];
+    const given = [[1], [2, 3], [4]];
+    const frameOf = (frame: number) => Uint8Array.of(frame);
+    let arrived: number[] = [];
+    const frames = () => ({
+      next: async () => {
+        const [first, ...more] = arrived.length > 0 ? arrived : (given.shift() ?? []);
+        arrived = more;
+        return first === undefined
+          ? { done: true, value: undefined }
+          : { done: false, value: frameOf(first) };
+      },
+      arrived: () => {
+        const frame = arrived.shift();
+        return frame === undefined ? undefined : frameOf(frame);
+      },
+    });
+    const stream = { close: () => {}, [Symbol.asyncIterator]: frames } as KubeStream;
+    const send = async () => ({ status: 200, headers: {}, stream });
+    const client = createKubeClient({ send, close: () => {} } as Transport);
+    const seen: number[] = [];
+    const readFrame: TakeFrame<Pod> = ([frame = 0]) => {
+      seen.push(frame);
+      if (kept.includes(frame)) return undefined;
+      return { type: "ADDED", object: { metadata: { name: `p${frame}` } } as Pod };
+    };
+    const watch = await client.watch(POD, { resourceVersion: "1", readFrame });
+    const found: string[] = [];
+    for await (const { object } of watch) found.push(object.metadata.name);
+    expect(found).toEqual(rest.map((frame) => `p${frame}`));
+    expect(seen).toEqual([1, 2, 3, 4]);
   });
 });

@@ -14,8 +14,8 @@ import type {
   KubeList,
   ListOptions,
   ListPage,
-  ReadFrame,
   ReadPage,
+  TakeFrame,
   Watch,
   WatchEvent,
 } from "./client.ts";
@@ -161,23 +161,31 @@ function stamp<T extends KubeObject>(kind: Kind<T>, item: T): T {
 
 function watchOf<T extends KubeObject>(
   stream: KubeStream,
-  readFrame: ReadFrame<T> | undefined,
+  readFrame: TakeFrame<T> | undefined,
 ): Watch<T> {
   return {
     close: () => stream.close(),
     // This is no generator function, which would need several promises for each of a thousand events a second.
     [Symbol.asyncIterator]: () => {
       const frames = stream[Symbol.asyncIterator]();
-      const eventOf = (result: IteratorResult<unknown>): IteratorResult<WatchEvent<T>> => {
+      const next = (): Promise<IteratorResult<WatchEvent<T>>> => frames.next().then(eventOf);
+      const eventOf = (
+        result: IteratorResult<unknown>,
+      ): IteratorResult<WatchEvent<T>> | Promise<IteratorResult<WatchEvent<T>>> => {
+        if (result.done === true) return result;
         try {
-          return eventIn(result, readFrame);
+          for (let frame = result.value; frame !== undefined; frame = frames.arrived?.()) {
+            const event = eventIn(frame, readFrame);
+            if (event !== undefined) return { done: false, value: event };
+          }
         } catch (error) {
           stream.close();
           throw error;
         }
+        return next();
       };
       return {
-        next: () => frames.next().then(eventOf),
+        next,
         return: async () => {
           await frames.return?.();
           return { done: true, value: undefined };
@@ -187,19 +195,15 @@ function watchOf<T extends KubeObject>(
   };
 }
 
-/** The event in a frame. The event's object is not frozen, because the informer removes unused fields first. */
+/**
+ * The event in a frame. Undefined: `readFrame` kept the frame. The event's object is not frozen, because the informer
+ * removes unused fields first.
+ */
 function eventIn<T extends KubeObject>(
-  result: IteratorResult<unknown>,
-  readFrame: ReadFrame<T> | undefined,
-): IteratorResult<WatchEvent<T>> {
-  if (result.done === true) return result;
-  const frame = result.value;
-  if (readFrame === undefined || !(frame instanceof Uint8Array))
-    return result as IteratorResult<WatchEvent<T>>;
-  return { done: false, value: read(frame, readFrame) };
-}
-
-function read<T extends KubeObject>(frame: Uint8Array, readFrame: ReadFrame<T>): WatchEvent<T> {
+  frame: unknown,
+  readFrame: TakeFrame<T> | undefined,
+): WatchEvent<T> | undefined {
+  if (readFrame === undefined || !(frame instanceof Uint8Array)) return frame as WatchEvent<T>;
   try {
     return readFrame(frame);
   } catch (error) {

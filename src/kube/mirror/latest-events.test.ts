@@ -8,9 +8,9 @@ import { SystemClock } from "../../base/system-clock.ts";
 import { createPodProjection } from "../../controllers/pod-projection.ts";
 import { createClusterState } from "../../core/state/create-cluster-state.ts";
 import { encodeProtobuf, encodeWatchFrame } from "../../sandbox/apiserver/protobuf/encode.ts";
-import type { KubeClient, ReadFrame, Watch, WatchEvent } from "../client/client.ts";
+import type { KubeClient, ReadFrame, TakeFrame, Watch, WatchEvent } from "../client/client.ts";
 import { UnreadableFrame } from "../errors.ts";
-import { createPodFrameReader, createPodNameReader } from "../protobuf/pod-frames.ts";
+import { createPodFrameReader, createPodKeyReader } from "../protobuf/pod-frames.ts";
 import { Informer } from "./informer.ts";
 import { LatestEvents } from "./latest-events.ts";
 
@@ -43,19 +43,24 @@ function sentWatch() {
     sent.push(one);
     wake();
   };
-  const watch = async (_: unknown, { readFrame }: { readFrame?: ReadFrame<Pod> }) =>
+  const watch = async (_: unknown, { readFrame }: { readFrame?: TakeFrame<Pod> }) =>
     ({
       close: () => send(undefined),
       [Symbol.asyncIterator]: () => ({
         next: async () => {
-          while (sent.length === 0)
-            await new Promise<void>((resolve) => {
-              wake = resolve;
-            });
-          const one = sent.shift();
-          if (one instanceof Error) throw one;
-          if (one === undefined) return { done: true, value: undefined };
-          return { done: false, value: readFrame?.(one) };
+          for (;;) {
+            while (sent.length === 0)
+              await new Promise<void>((resolve) => {
+                wake = resolve;
+              });
+            const one = sent.shift();
+            if (one instanceof Error) throw one;
+            if (one === undefined) return { done: true, value: undefined };
+            const value = readFrame?.(one);
+            // The bytes are valid only during the call.
+            one.fill(0);
+            if (value !== undefined) return { done: false, value };
+          }
         },
       }),
     }) as Watch<Pod>;
@@ -74,7 +79,7 @@ async function followed(take?: (event: WatchEvent<Pod>) => void, unreadable = ""
     read.push(`${event.type} ${event.object.metadata.name}`);
     return event;
   };
-  const latest = new LatestEvents<Pod>(new SystemClock(), createPodNameReader());
+  const latest = new LatestEvents<Pod>(new SystemClock(), createPodKeyReader());
   const watch = await latest.watch(client, POD, { resourceVersion: "10", readFrame });
   const mirror = new Informer(POD, { project });
   const told: string[] = [];

@@ -10,11 +10,13 @@ import type {
   KubeClient,
   ReadFrame,
   ReadOptions,
+  TakeFrame,
   Watch,
   WatchEvent,
   WatchOptions,
 } from "../client/client.ts";
 import { UnreadableFrame } from "../errors.ts";
+import { type FramePlace, HeldFrames } from "./held-frames.ts";
 
 /** Number of bytes that may be held back. With more, the events are passed on at once. */
 const MOST_HELD_BYTES = 8 * 2 ** 20;
@@ -24,22 +26,26 @@ const MOST_HELD_BYTES = 8 * 2 ** 20;
  */
 const JSON_EVENT_BYTES = 16_384;
 
-type Waiting<T extends KubeObject> = WatchEvent<T> & { readonly frame?: Uint8Array };
+/** A decoded event, or where the frame of an event is. */
+type Waiting<T extends KubeObject> = WatchEvent<T> | FramePlace;
 
 /** Reads the watches of one kind. */
 export class LatestEvents<T extends KubeObject> {
   readonly #clock: Pick<Clock, "turnMs" | "sleep">;
-  readonly #readName: ReadFrame<T>;
+  readonly #readKey: (frame: Uint8Array) => string | undefined;
   #open: HeldWatch<T> | undefined;
   #arrived = 0;
 
   /**
-   * `readName`: decodes only the type of a frame and the name of its object. It must decode a Status completely,
-   * because errors are passed on as they are.
+   * `readKey`: decodes only the key of the object in a frame. Undefined: the frame has no object that can be held back,
+   * for example a Status. It is decoded and passed on behind the events before it.
    */
-  constructor(clock: Pick<Clock, "turnMs" | "sleep">, readName: ReadFrame<T>) {
+  constructor(
+    clock: Pick<Clock, "turnMs" | "sleep">,
+    readKey: (frame: Uint8Array) => string | undefined,
+  ) {
     this.#clock = clock;
-    this.#readName = readName;
+    this.#readKey = readKey;
   }
 
   /** The number of events that have arrived, also of those that were held back or replaced. */
@@ -61,20 +67,24 @@ export class LatestEvents<T extends KubeObject> {
   async watch(
     client: Pick<KubeClient, "watch">,
     kind: Kind<T>,
-    { readFrame, ...options }: WatchOptions & ReadOptions<T>,
+    { readFrame, ...options }: WatchOptions & { readonly readFrame?: ReadFrame<T> | undefined },
   ): Promise<Watch<T>> {
-    const named = (frame: Uint8Array): Waiting<T> => ({ ...this.#readName(frame), frame });
-    const watch = await client.watch(kind, {
-      ...options,
-      ...(readFrame === undefined ? {} : { readFrame: named }),
-    });
-    this.#open = new HeldWatch(watch, this.#clock, {
+    const held = new HeldWatch<T>(this.#clock, {
       readFrame,
       arrived: () => {
         this.#arrived += 1;
       },
     });
-    return this.#open;
+    const take: TakeFrame<T> = (frame) => {
+      const key = this.#readKey(frame);
+      if (key === undefined) return readFrame?.(frame);
+      held.holdFrame(key, frame);
+      return undefined;
+    };
+    const reading: ReadOptions<T> = readFrame === undefined ? {} : { readFrame: take };
+    held.follow(await client.watch(kind, { ...options, ...reading }));
+    this.#open = held;
+    return held;
   }
 }
 
@@ -84,14 +94,17 @@ interface HeldOptions<T extends KubeObject> {
 }
 
 class HeldWatch<T extends KubeObject> implements Watch<T> {
-  readonly #watch: Watch<T>;
+  #watch: Watch<T> | undefined;
   readonly #clock: Pick<Clock, "turnMs" | "sleep">;
   readonly #options: HeldOptions<T>;
   /** The last event of each object, in the order of arrival. */
   readonly #held = new Map<string, Waiting<T>>();
+  /** Bytes of all events that are held back. Those of replaced events count, too, because they take memory. */
   #heldBytes = 0;
-  /** Events that the reader gets now. */
+  #frames = new HeldFrames();
+  /** Events that the reader gets now, and their frames. */
   #given: readonly Waiting<T>[] = [];
+  #givenFrames = new HeldFrames();
   #at = 0;
   #isReleased = false;
   /** How the watch ended. The events that are held back are still passed on. */
@@ -101,10 +114,20 @@ class HeldWatch<T extends KubeObject> implements Watch<T> {
   #isOver = false;
   isGiving = false;
 
-  constructor(watch: Watch<T>, clock: Pick<Clock, "turnMs" | "sleep">, options: HeldOptions<T>) {
-    this.#watch = watch;
+  constructor(clock: Pick<Clock, "turnMs" | "sleep">, options: HeldOptions<T>) {
     this.#clock = clock;
     this.#options = options;
+  }
+
+  /** Reads this watch when the reader iterates. It is called once, before. */
+  follow(watch: Watch<T>): void {
+    this.#watch = watch;
+  }
+
+  /** Holds back the event in a frame. The bytes are copied. */
+  holdFrame(key: string, frame: Uint8Array): void {
+    this.#hold(key, this.#frames.add(frame), frame.length);
+    if (this.#heldBytes > MOST_HELD_BYTES) this.#release();
   }
 
   settled(): Promise<void> {
@@ -117,13 +140,13 @@ class HeldWatch<T extends KubeObject> implements Watch<T> {
   }
 
   close(): void {
-    this.#watch.close();
+    this.#watch?.close();
     this.#finish({});
   }
 
   [Symbol.asyncIterator](): AsyncIterator<WatchEvent<T>> {
-    const frames = this.#watch[Symbol.asyncIterator]();
-    this.#collect(frames).then(
+    const events = (this.#watch as Watch<T>)[Symbol.asyncIterator]();
+    this.#collect(events).then(
       () => this.#finish({}),
       (error: unknown) => this.#finish({ error }),
     );
@@ -131,7 +154,7 @@ class HeldWatch<T extends KubeObject> implements Watch<T> {
       next: () => this.#next(),
       return: async () => {
         this.#leave();
-        await frames.return?.();
+        await events.return?.();
         return { done: true, value: undefined };
       },
     };
@@ -141,21 +164,19 @@ class HeldWatch<T extends KubeObject> implements Watch<T> {
     for (;;) {
       const { done, value } = await events.next();
       if (done === true) return;
-      this.#hold(value as Waiting<T>);
+      const event = value as WatchEvent<T>;
+      // A bookmark and an error have no name. They stay behind the events before them.
+      const isNamed = event.type !== "BOOKMARK" && event.type !== "ERROR";
+      this.#hold(isNamed ? keyOf(event.object) : event.type, event, JSON_EVENT_BYTES);
+      if (this.#heldBytes > MOST_HELD_BYTES || event.type === "ERROR") this.#release();
     }
   }
 
-  #hold(event: Waiting<T>): void {
+  #hold(key: string, event: Waiting<T>, bytes: number): void {
     this.#options.arrived();
-    // A bookmark and an error have no name. They stay behind the events before them.
-    const isNamed = event.type !== "BOOKMARK" && event.type !== "ERROR";
-    const key = isNamed ? keyOf(event.object) : event.type;
     this.#held.delete(key);
     this.#held.set(key, event);
-    // Frames that arrived together share one buffer. So a frame that was replaced still takes memory, and is
-    // counted, too.
-    this.#heldBytes += event.frame?.length ?? JSON_EVENT_BYTES;
-    if (this.#heldBytes > MOST_HELD_BYTES || event.type === "ERROR") this.#release();
+    this.#heldBytes += bytes;
   }
 
   #release(): void {
@@ -190,6 +211,8 @@ class HeldWatch<T extends KubeObject> implements Watch<T> {
   #give(): void {
     this.#given = [...this.#held.values()];
     this.#at = 0;
+    [this.#frames, this.#givenFrames] = [this.#givenFrames, this.#frames];
+    this.#frames.clear();
     this.#held.clear();
     this.#heldBytes = 0;
     this.#isReleased = false;
@@ -201,13 +224,14 @@ class HeldWatch<T extends KubeObject> implements Watch<T> {
     return { done: true, value: undefined };
   }
 
-  #read({ frame, ...event }: Waiting<T>): WatchEvent<T> {
-    if (frame === undefined || this.#options.readFrame === undefined) return event as WatchEvent<T>;
+  #read(event: Waiting<T>): WatchEvent<T> {
+    if (typeof event !== "number") return event;
+    const frame = this.#givenFrames.at(event);
     try {
-      return this.#options.readFrame(frame);
+      return (this.#options.readFrame as ReadFrame<T>)(frame);
     } catch (error) {
       this.#leave();
-      this.#watch.close();
+      this.#watch?.close();
       throw new UnreadableFrame(`a frame of ${frame.length} bytes`, { cause: error });
     }
   }

@@ -56,6 +56,12 @@ export class Fields {
     return true;
   }
 
+  /** Moves to the next field with this number. Returns false if there is none. */
+  reach(number: number): boolean {
+    while (this.next()) if (this.number === number) return true;
+    return false;
+  }
+
   text(): string {
     return this.bytes.toString("utf8", this.from, this.to);
   }

@@ -6,7 +6,7 @@ import { createPodProjection } from "../../controllers/pod-projection.ts";
 import { encodeProtobuf, encodeWatchFrame } from "../../sandbox/apiserver/protobuf/encode.ts";
 import { readStatusBody } from "./envelope.ts";
 import { MESSAGES } from "./messages.ts";
-import { createPodFrameReader, createPodPageReader } from "./pod-frames.ts";
+import { createPodFrameReader, createPodKeyReader, createPodPageReader } from "./pod-frames.ts";
 
 /** A frame as kube-apiserver sends it. It is encoded by the sandbox, which has no code in common with the reader. */
 function frame(type: string, object: KubeObject): Uint8Array {
@@ -147,6 +147,24 @@ describe("pods read from a protobuf watch", () => {
       expect(event).toEqual({ type: "MODIFIED", object: project(pod), projected: true });
       expect(Object.isFrozen(event.object.metadata)).toBe(true);
     }
+  });
+
+  it("are known by their keys, and other frames must be decoded", () => {
+    const readKey = createPodKeyReader();
+    for (const pod of PODS)
+      expect(readKey(frame("MODIFIED", pod))).toBe(
+        `${pod.metadata.namespace}/${pod.metadata.name}`,
+      );
+    const object = (body: object) => encodeWatchFrame("X", encodeProtobuf({ ...body })).subarray(4);
+    const metadata = { name: "n", namespace: "a", resourceVersion: "9" };
+    expect(readKey(object({ apiVersion: "v1", kind: "Pod", metadata }))).toBe("a/n");
+    const bookmark = { apiVersion: "v1", kind: "Pod", metadata: { resourceVersion: "9" } };
+    const status = { apiVersion: "v1", kind: "Status", metadata: {}, reason: "Expired" };
+    for (const other of [bookmark, status]) expect(readKey(object(other))).toBeUndefined();
+    expect(readKey(Buffer.alloc(0))).toBeUndefined();
+    expect(() => readKey(frame("MODIFIED", PODS[0] as Pod).subarray(0, 40))).toThrow(
+      "goes on past",
+    );
   });
 
   it("of one template share its objects", () => {

@@ -7,7 +7,7 @@
 import type { Pod, PodSpec, PodStatus, Volume } from "../../apis/core/pod.ts";
 import { deepFreeze } from "../../base/json.ts";
 import type { ListPage, ReadFrame, ReadPage, WatchEventType } from "../client/client.ts";
-import { unwrap } from "./envelope.ts";
+import { enterKind, unwrap } from "./envelope.ts";
 import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";
 import { type KeyCopy, PartKey } from "./part-key.ts";
@@ -31,21 +31,41 @@ export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod>
   return createEventReader((message, type) => readPod(message, type === "DELETED"));
 }
 
-/** Reads only the type, the name and the namespace. For a reader that does not need most frames completely. */
-export function createPodNameReader(): ReadFrame<Pod> {
-  return createEventReader((message) => {
-    let [name, namespace] = ["", ""];
-    while (message.next()) {
-      if (message.number !== 1) continue;
-      const metadata = message.inner();
-      while (metadata.next()) {
-        if (metadata.number === 1) name = metadata.text();
-        else if (metadata.number === 3) namespace = metadata.text();
-      }
-      break;
+/**
+ * Reads only the key of the pod in a frame (`namespace/name`). Undefined: the frame must be decoded, because it is a
+ * bookmark, or has no pod. Cursors are reused, because a busy watch delivers a thousand frames a second.
+ */
+export function createPodKeyReader(): (frame: Uint8Array) => string | undefined {
+  let event = new Fields(Buffer.alloc(0));
+  let object = event.part(0, 0);
+  return ({ buffer, byteOffset, byteLength }) => {
+    if (event.bytes.buffer !== buffer) {
+      event = new Fields(Buffer.from(buffer));
+      object = event.part(0, 0);
     }
-    return { apiVersion: "v1", kind: "Pod", metadata: { name, namespace }, spec: NO_SPEC };
-  });
+    event.at = byteOffset;
+    event.end = byteOffset + byteLength;
+    // The event has a RawExtension, this has the wrapper, and this has the pod.
+    if (!event.reach(2)) return undefined;
+    object.enter(event);
+    if (!object.reach(1)) return undefined;
+    object.enter(object);
+    if (!enterKind(object, "Pod", event) || !object.reach(1)) return undefined;
+    object.enter(object);
+    return keyIn(object);
+  };
+}
+
+/** The key of the object with this metadata. Undefined: it has no name or no namespace. */
+function keyIn(metadata: Fields): string | undefined {
+  let [name, namespace] = ["", ""];
+  while (metadata.next()) {
+    if (metadata.number === 1) name = metadata.text();
+    else if (metadata.number === 3) namespace = metadata.text();
+    else continue;
+    if (name !== "" && namespace !== "") return `${namespace}/${name}`;
+  }
+  return undefined;
 }
 
 function createEventReader(readPod: (message: Fields, type: string) => Pod): ReadFrame<Pod> {

@@ -50,6 +50,18 @@ describe("frames of a response", () => {
     expect(await read(frames)).toEqual({ found: [1], error: new Error("broken") });
   });
 
+  it("that arrived together with an earlier one can be taken without waiting", async () => {
+    const { frames, isClosed } = opened("1\n2\n3\n{\n", "5\n");
+    const iterator = frames[Symbol.asyncIterator]();
+    expect(iterator.arrived()).toBeUndefined();
+    expect(await iterator.next()).toEqual({ done: false, value: 1 });
+    expect([iterator.arrived(), iterator.arrived()]).toEqual([2, 3]);
+    // A frame that cannot be decoded fails in `next`, which closes the connection.
+    expect(iterator.arrived()).toBeUndefined();
+    await expect(iterator.next()).rejects.toThrow("broken");
+    expect(isClosed()).toBe(true);
+  });
+
   it("close the connection when the reader stops", async () => {
     const { frames, isClosed } = opened("1\n2\n3\n");
     expect(await read(frames, 2)).toEqual({ found: [1, 2] });

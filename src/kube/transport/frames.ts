@@ -82,6 +82,17 @@ export class FrameIterator<T> implements AsyncIterator<unknown> {
     }
   }
 
+  /** The next frame, if it has arrived and can be decoded. Otherwise `next` waits for it, or fails. */
+  arrived(): unknown {
+    if (this.#at >= this.#frames.length) return undefined;
+    try {
+      return this.#frame().value;
+    } catch {
+      this.#at -= 1;
+      return undefined;
+    }
+  }
+
   async return(): Promise<IteratorResult<unknown>> {
     this.#isOver = true;
     this.#frames = [];

@@ -33,6 +33,16 @@ export interface KubeResponse {
 /** Frames of a long answer. Iteration throws if the connection breaks. `close` may be called twice. */
 export interface KubeStream extends AsyncIterable<unknown> {
   close(): void;
+  [Symbol.asyncIterator](): KubeFrames;
+}
+
+/** Iterates over the frames of a stream. */
+export interface KubeFrames extends AsyncIterator<unknown> {
+  /**
+   * The next frame, if it came together with an earlier one. Undefined: wait for `next`. So a reader can take frames
+   * that arrived together without a promise for each.
+   */
+  arrived?(): unknown;
 }
 
 /** Sends requests to an API server. Tests and the sandbox can replace it. */
