@@ -44,7 +44,13 @@ export function poolListText(
 ): Printed {
   const lines =
     items.length === 0 ? ["there is no NodePool"] : fittedTable(poolRows(items), screen.columns);
-  return printedScreen([...lines, ...notes.map((note) => `note: ${note}`)], wrapped(screen));
+  const stopped = items.flatMap(({ name, launchesNothing: why }) =>
+    why === undefined ? [] : [`${name} can launch no node: ${why}`],
+  );
+  return printedScreen(
+    [...lines, ...stopped, ...notes.map((note) => `note: ${note}`)],
+    wrapped(screen),
+  );
 }
 
 /** The column heads, then a row for each pool. */

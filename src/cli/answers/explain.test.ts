@@ -770,7 +770,7 @@ describe("karpenter explain nodepool", () => {
     const objects = [snapshotPool({ limits: { nodes: "0" } }), ...snapshotSparse("ab")];
     const text = await ask("nodepool default", objects);
     expect(text).toMatch(
-      /^NodePool default has 2 nodes for \S+ an hour; limits\.nodes is 0, so it launches nothing; a disruption/,
+      /^NodePool default can launch no further node: spec\.limits\.nodes is 0; it has 2 nodes for \S+ an hour; a disruption/,
     );
     expect(text).toContain("nodes: 2, and the limit allows none\n");
     expect(text).not.toContain("(100%)");

@@ -103,10 +103,11 @@ export function subjectOf(words: readonly string[]): {
 /** One row for each NodePool and Provisioner. */
 export function explainPools(read: ReadPicture): PoolList {
   const { picture, planning } = read;
-  const aside = { next: atOnce(nextCommands(picture)), brake: brakeOf(read) };
+  const { unused } = planning;
+  const aside = { next: atOnce(nextCommands(picture)), brake: brakeOf(read), unused };
   return {
     kind: "NodePoolList",
-    items: planning.pools.map(({ pool }) => atOnce(poolAnswer(picture, pool, aside))),
+    items: planning.pools.map((input) => atOnce(poolAnswer(picture, input, aside))),
   };
 }
 
@@ -141,8 +142,8 @@ export function explain(
       const known = read.manifests.pools.map(({ metadata }) => metadata.name);
       throw new CliError(unknown("NodePool", name, known));
     }
-    const aside = { next: next(), brake: brakeOf(read) };
-    return atOnce(poolAnswer(picture, found.pool, aside));
+    const aside = { next: next(), brake: brakeOf(read), unused: read.planning.unused };
+    return atOnce(poolAnswer(picture, found, aside));
   }
   const node = picture.nodes.find((one) =>
     subject === "node" ? one.name === name : one.claim?.metadata.name === name,

@@ -263,7 +263,7 @@ function sceneOf(
       return long.costs.do((run) => run(costsOf(read, known)));
     }),
     pools: once(async () => {
-      const aside = { next: await next(), brake: brakeOf(read) };
+      const aside = { next: await next(), brake: brakeOf(read), unused: read.planning.unused };
       return long.pools.do((run) => run(poolsOf(read, aside)));
     }),
     next: once(async (): Promise<readonly CommandAnswer[]> => commandAnswers(await next())),
@@ -285,8 +285,9 @@ function* poolsOf(
   aside: PoolAside,
 ): Steps<readonly ConsolePool[]> {
   const pools: ConsolePool[] = [];
-  for (const { pool } of planning.pools) {
-    const answer = yield* poolAnswer(picture, pool, aside);
+  for (const input of planning.pools) {
+    const { pool } = input;
+    const answer = yield* poolAnswer(picture, input, aside);
     const drifted = picture.nodes.filter(
       ({ poolId, claim }) => poolId === pool.id && claim !== undefined && isTrue(claim, "Drifted"),
     );

@@ -67,6 +67,8 @@ export interface PlanningInput {
   readonly foreign: ReadonlySet<string>;
   /** Ids of pools that have nodes. */
   readonly owners: ReadonlySet<string>;
+  /** By id: why pools are not used for launches, such as a pool that is not ready. Static pools are left out. */
+  readonly unused: ReadonlyMap<string, string>;
   /** The seats of earlier plans, as far as claims record them. */
   readonly seats: Placements;
 }
@@ -122,6 +124,7 @@ export async function planningInput(
     pools,
     foreign: bare.foreign,
     owners: bare.owners,
+    unused: bare.unused,
     seats,
     input: {
       nowMs,
@@ -213,6 +216,8 @@ interface UsablePools {
   readonly foreign: ReadonlySet<string>;
   /** Ids of pools that have nodes. */
   readonly owners: ReadonlySet<string>;
+  /** By id: why pools are not used. Static pools are left out. */
+  readonly unused: ReadonlyMap<string, string>;
   /** Why no pool is used, if none is. */
   readonly withoutPools: string;
 }
@@ -242,6 +247,7 @@ async function poolInputs(
   const pools: PoolInput[] = [];
   const usable = new Set<string>();
   const whys: string[] = [];
+  const unused = new Map<string, string>();
   for (const { native, pool } of all) {
     const isChosen = names.length === 0 || names.some((name) => isNamed(pool, name));
     const why =
@@ -249,6 +255,7 @@ async function poolInputs(
       unusable(pool, condition(native, "Ready")) ??
       (isChosen ? invalid(pool, native, manifests, cloud) : undefined);
     const isServed = unserved(pool, cloud) === undefined;
+    if (why !== undefined && pool.replicas === undefined) unused.set(pool.id, why);
     if (isChosen && why !== undefined) notes.push(`${pool.id}: passed over, ${why}`);
     if (isChosen && why === undefined) usable.add(pool.id);
     else if (isServed) whys.push(`${pool.id}: ${isChosen ? why : "--nodepool-only leaves it out"}`);
@@ -267,6 +274,7 @@ async function poolInputs(
     usable,
     foreign,
     owners,
+    unused,
     withoutPools: noPools(every, nodeClassKinds, whys).text,
   };
 }

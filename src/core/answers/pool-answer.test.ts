@@ -5,12 +5,16 @@ import { instanceType } from "../../testing/builders.ts";
 import { type CandidateOptions, candidate, NOW } from "../../testing/disruption.ts";
 import { quietModel } from "../../testing/quiet-model.ts";
 import type { Picture } from "../disruption/make-round.ts";
+import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { poolAnswer } from "./pool-answer.ts";
 
 const HOUR_MS = 3_600_000;
 const QUIET = { Initialized: HOUR_MS, Consolidatable: HOUR_MS };
 
 interface Question {
+  /** Changes of the pool's input: its instance types and usage. */
+  readonly input?: Partial<PoolInput>;
+  readonly unused?: ReadonlyMap<string, string>;
   /** The cpu requests of the pods of each node. */
   readonly nodes?: readonly (readonly string[])[];
   readonly pool?: Partial<Pool>;
@@ -21,7 +25,7 @@ interface Question {
 
 function asked({ nodes = [["1"], ["2"]], pool = {}, disruption = {}, ...more }: Question = {}) {
   const types = [instanceType({ cpu: 4, capacityTypes: ["on-demand"] })];
-  const { conditions = QUIET, picture = {} } = more;
+  const { conditions = QUIET, picture = {}, input = {}, unused = new Map() } = more;
   const options = { types, pool, disruption, conditions };
   const candidates = nodes.map((pods, index) =>
     candidate("abcdefgh"[index] as string, { ...options, pods }),
@@ -33,20 +37,21 @@ function asked({ nodes = [["1"], ["2"]], pool = {}, disruption = {}, ...more }: 
     replacementRestMs: HOUR_MS,
     maxMovesPerPodHour: 4,
   };
+  const planned = { pool: own, instanceTypes: types, usage: {}, ...input };
   const model = quietModel({
-    pools: [{ pool: own, instanceTypes: types, usage: {} }],
+    pools: [planned],
     nodes: candidates.map(({ node }) => node),
     restraint,
   });
-  const aside = { next: undefined, brake: undefined };
-  return atOnce(poolAnswer({ ...model.picture, ...picture }, own, aside));
+  const aside = { next: undefined, brake: undefined, unused };
+  return atOnce(poolAnswer({ ...model.picture, ...picture }, planned, aside));
 }
 
 describe("the answer about a NodePool", () => {
   it("has its number of nodes, their price, and its limits in percent", () => {
     const found = asked({ pool: { limits: { cpu: 16_000, nodes: 0 }, replicas: 3 } });
     expect(found.says).toContain(
-      "NodePool default has 2 nodes for $0.4000 an hour; limits.nodes is 0, so it launches nothing",
+      "NodePool default can launch no further node: spec.limits.nodes is 0; it has 2 nodes for $0.4000 an hour",
     );
     expect(found.nodes).toEqual({ total: 2, leaving: 0, wanted: 3 });
     expect(found.limits).toEqual([
@@ -71,6 +76,52 @@ describe("the answer about a NodePool", () => {
     const never = asked({ disruption: { budgets: [{ nodes: "0" }] } });
     expect(never.says).toContain("budgets allow no disruption, and no schedule ever ends that");
     expect(never.nextAllowedDisruption).toBeUndefined();
+  });
+
+  it("leads with why the pool can launch no node, whatever the pods are", () => {
+    const stop = (question: Question) => asked({ nodes: [], ...question }).launchesNothing;
+    const arch = { key: "kubernetes.io/arch", operator: "In", values: ["riscv"] } as const;
+    const found = asked({ nodes: [], pool: { requirements: [arch] } });
+    expect(found.says).toBe(
+      "NodePool default can launch no node: no instance type has kubernetes.io/arch In [riscv] (there are amd64); it has 0 nodes for $0.0000 an hour",
+    );
+    // Each of the two requirements alone leaves the type, so both are named, and the third is not.
+    const amd64 = { ...arch, values: ["amd64"] };
+    const zones = {
+      key: "topology.kubernetes.io/zone",
+      operator: "In",
+      values: ["zone-a"],
+    } as const;
+    const spot = { key: "karpenter.sh/capacity-type", operator: "In", values: ["spot"] } as const;
+    const [type] = [instanceType({ cpu: 4, capacityTypes: ["on-demand", "spot"] })];
+    const offerings = type.offerings.filter(
+      ({ zone, capacityType }) => zone !== "zone-a" || capacityType !== "spot",
+    );
+    const instanceTypes = [{ ...type, offerings }];
+    const both = { pool: { requirements: [amd64, zones, spot] }, input: { instanceTypes } };
+    expect(stop(both)).toBe(
+      "no instance type has all of karpenter.sh/capacity-type In [spot], topology.kubernetes.io/zone In [zone-a]",
+    );
+    expect(stop({ input: { instanceTypes: [] } })).toBe("its node class offers no instance type");
+    const gone = type.offerings.map((one) => ({ ...one, available: false }));
+    expect(stop({ input: { instanceTypes: [{ ...type, offerings: gone }] } })).toBe(
+      "none of its 1 instance type can be bought now",
+    );
+    expect(stop({ pool: { limits: { cpu: 6_000 } }, input: { usage: { cpu: 4_000 } } })).toBe(
+      "spec.limits.cpu has 2 left, its smallest instance type has 4",
+    );
+    const types = {
+      key: "node.kubernetes.io/instance-type",
+      operator: "Exists",
+      minValues: 2,
+    } as const;
+    expect(stop({ pool: { requirements: [types] } })).toBe(
+      "minValues of node.kubernetes.io/instance-type is 2, and its instance types have 1 value of it",
+    );
+    expect(stop({ unused: new Map([["nodepool/default", "it is being deleted"]]) })).toBe(
+      "it is being deleted",
+    );
+    expect(stop({ pool: { requirements: [amd64] } })).toBeUndefined();
   });
 
   it("says that a pool without nodes has no node to disrupt", () => {

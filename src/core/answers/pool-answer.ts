@@ -11,6 +11,7 @@ import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { type FoundCommands, nextCommands } from "../disruption/run-round.ts";
 import { isReplacedFirst } from "../nodeclaim/expired.ts";
+import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { usageOf } from "../state/pool-usage.ts";
 import type { BrakeAnswer } from "./brake-answer.ts";
 import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./budget-answer.ts";
@@ -19,6 +20,7 @@ import { type CommandAnswer, usd } from "./command-answer.ts";
 import type { HoldKind } from "./hold.ts";
 import { poolObject } from "./hold.ts";
 import { holdsOf } from "./holds.ts";
+import { launchStop } from "./launch-stop.ts";
 import { type MoveAnswer, moveAnswers } from "./move-answer.ts";
 import { commandAnswers } from "./node-answer.ts";
 import { ownedNode } from "./owned-node.ts";
@@ -30,6 +32,8 @@ export interface PoolAnswer {
   readonly at: string;
   readonly says: string;
   readonly ready: boolean;
+  /** Why the pool can launch no node, whatever the pods are. Absent: it can. */
+  readonly launchesNothing?: string;
   /** Why voluntary disruption of the pool's nodes is paused. Absent: it is not paused. */
   readonly paused?: string;
   /** Which other provider serves the pool, so that Karpenter ignores it. Absent: no other does. */
@@ -78,15 +82,18 @@ const MOST_NAMED = 5;
 export interface PoolAside {
   readonly next: FoundCommands | undefined;
   readonly brake: BrakeAnswer | undefined;
+  /** By id: why pools are not used for launches. A static pool is not among them. */
+  readonly unused: ReadonlyMap<string, string>;
 }
 
 /** The answer about one pool. */
 export function* poolAnswer(
   picture: Picture,
-  pool: Pool,
-  { next, brake }: PoolAside,
+  input: PoolInput,
+  { next, brake, unused }: PoolAside,
 ): Steps<PoolAnswer> {
   const { nowMs } = picture;
+  const { pool } = input;
   const own = yield* filterInSteps(picture.nodes, ({ poolId }) => poolId === pool.id);
   const owned: NonNullable<ReturnType<typeof ownedNode>>[] = [];
   yield* eachInSteps(own, (node) => {
@@ -104,12 +111,15 @@ export function* poolAnswer(
   const soonest = disruptions.flatMap((one) => one.nextAllowedDisruption ?? []).sort()[0];
   const usage = usageOf(picture.nodes, pool.id);
   const { policy, consolidateAfter, expireAfter } = pool.disruption;
+  const stop = stopOf(picture, input, unused);
+  const disruption = { stop, pause: pause?.message, disruptions, soonest, nowMs };
   return {
     kind: pool.generation === "alpha" ? "Provisioner" : "NodePool",
     name: pool.name,
     at: toRfc3339(nowMs),
-    says: sentence(pool, own.length, price, pause?.message, disruptions, soonest, nowMs),
+    says: sentence(pool, { nodes: own.length, price }, disruption),
     ready: pool.ready,
+    ...(stop === undefined ? {} : { launchesNothing: stop }),
     ...(pause === undefined
       ? {}
       : { [pause.kind === "otherProvider" ? "otherProvider" : "paused"]: pause.message }),
@@ -222,19 +232,43 @@ function ours(found: FoundCommands | undefined, pool: Pool): readonly CommandAns
   return commandAnswers({ ...found, commands });
 }
 
+/** Why the pool can launch nothing. Undefined: it can, or its types are not known because it is static. */
+function stopOf(
+  picture: Picture,
+  input: PoolInput,
+  unused: ReadonlyMap<string, string>,
+): string | undefined {
+  const { pool, instanceTypes } = input;
+  // The sentence about another provider already says that Karpenter ignores the pool.
+  if (picture.paused(pool)?.kind === "otherProvider") return undefined;
+  const why = unused.get(pool.id);
+  if (why !== undefined) return why;
+  if (pool.replicas !== undefined && instanceTypes.length === 0) return undefined;
+  return launchStop(input, picture.scheduling.options);
+}
+
+interface SaidOfPool {
+  readonly stop: string | undefined;
+  readonly pause: string | undefined;
+  readonly disruptions: readonly Allowed[];
+  readonly soonest: string | undefined;
+  readonly nowMs: number;
+}
+
+/** The first line. What keeps the pool from launching comes first, because its owner must act. */
 function sentence(
   pool: Pool,
-  nodes: number,
-  price: number,
-  pause: string | undefined,
-  disruptions: readonly Allowed[],
-  soonest: string | undefined,
-  nowMs: number,
+  { nodes, price }: { readonly nodes: number; readonly price: number },
+  { stop, pause, disruptions, soonest, nowMs }: SaidOfPool,
 ): string {
   const { kind, name } = poolObject(pool);
-  const off = pool.limits["nodes"] === 0 ? "; limits.nodes is 0, so it launches nothing" : "";
-  const head = `${kind} ${name} has ${counted(nodes, "node")} for ${usd(price)} an hour${off}`;
+  const has = `has ${counted(nodes, "node")} for ${usd(price)} an hour`;
+  const head =
+    stop === undefined
+      ? `${kind} ${name} ${has}`
+      : `${kind} ${name} can launch no ${nodes === 0 ? "" : "further "}node: ${stop}; it ${has}`;
   if (pause !== undefined) return `${head}; ${pause}`;
+  if (nodes === 0) return head;
   const first = disruptions.find(({ reason }) => neverFor(pool, reason) === undefined);
   if (soonest === undefined) return `${head}; ${first?.says ?? "nothing is allowed"}`;
   return soonest === toRfc3339(nowMs)
