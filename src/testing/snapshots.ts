@@ -2,6 +2,7 @@
  * Clusters as files, for tests of `explain` and `simulate`: a pool, its nodes with claims, and pods, as an
  * API server would return them. Equal calls give equal objects.
  */
+import type { Taint } from "../apis/core/node.ts";
 import type { KubeObject } from "../apis/meta.ts";
 
 /** The clock in tests of `explain` and `simulate`. */
@@ -31,6 +32,7 @@ export interface SnapshotPoolOptions {
   readonly limits?: Readonly<Record<string, string>>;
   readonly capacityTypes?: readonly string[];
   readonly replicas?: number;
+  readonly taints?: readonly Taint[];
 }
 
 /** A NodePool as kubectl prints it, for tests of the commands. */
@@ -52,6 +54,7 @@ export function snapshotPool(options: SnapshotPoolOptions = {}): KubeObject {
             },
           ],
           expireAfter: "720h",
+          ...(options.taints === undefined ? {} : { taints: options.taints }),
         },
       },
       disruption: {

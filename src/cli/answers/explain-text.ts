@@ -10,7 +10,7 @@ import type { LaunchChoice } from "../../core/answers/launch-choice.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { BoundPodAnswer } from "../../core/answers/pod-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
-import { fellText, nearestText } from "../plan/plan-text.ts";
+import { nearestText, reasonLines } from "../plan/plan-text.ts";
 import { holdWords, ruledOutText } from "../program/code-words.ts";
 import { fittedTable, section } from "../program/layout.ts";
 import { PLAIN_SCREEN, printedScreen, type Screen, wrapped } from "../program/terminal.ts";
@@ -263,7 +263,10 @@ function podLines(answer: BoundPodAnswer | WaitingPodAnswer): readonly string[] 
   ]);
   if (answer.state !== "running") {
     const lost = answer.lostNode === undefined ? [] : section("Earlier plan", [answer.lostNode]);
-    return [...about, ...lost, ...planLines(answer.plan)];
+    const plan = planLines(answer.plan);
+    return answer.plan?.to === "nowhere"
+      ? [...plan, ...about, ...lost]
+      : [...about, ...lost, ...plan];
   }
   const { elsewhere } = answer;
   const where =
@@ -306,9 +309,9 @@ function planLines(plan: WaitingPodAnswer["plan"]): readonly string[] {
   const { nodePools, nearest, fix, existingNodes = [] } = plan;
   return [
     ...section("Why there is no place", [
-      ...nodePools.map((pool) => fellText(pool)),
-      ...(nearest === undefined ? [] : [`nearest: ${nearestText(nearest)}`]),
       ...(fix === undefined ? [] : [`fix: ${fix.text}`]),
+      ...(nearest === undefined ? [] : [`nearest: ${nearestText(nearest)}`]),
+      ...(nodePools.length === 0 ? [] : reasonLines(plan)),
     ]),
     ...section(
       "Why no existing node takes it",

@@ -1015,6 +1015,15 @@ describe("karpenter explain pod", () => {
     const meanwhile = await ask("pod big", [...objects, idle]);
     expect(meanwhile).toContain("shop/big has no place while NodePool idle is not ready: ");
     expect(meanwhile).toContain("its status says that it is not ready (NodeClassReady=False)");
+    // However many NodePools there are, the first line is short, and the fix is the next thing.
+    const taints = [{ key: "team", value: "a", effect: "NoSchedule" as const }];
+    const others = [1, 2, 3].map((at) => snapshotPool({ name: `other-${at}`, taints }));
+    expect(await ask("pod big", [...objects, ...others])).toMatch(
+      /^shop\/big has no place: none of 4 NodePools takes it\n\nWhy there is no place\n {2}fix: [\s\S]*other-3: did not tolerate taint/,
+    );
+    expect(await ask("pod big", [...others, waiting])).toMatch(
+      /^shop\/big has no place: none of 3 NodePools takes it: did not tolerate taint \(taint=team=a:NoSchedule\)\n/,
+    );
     expect(await ask("pod small", objects)).toContain("there is room for it on");
     expect(await ask("pod new", [snapshotPool(), snapshotPod("new")])).toContain(
       "shop/new waits for a node of default (m-2, on-demand, a)",

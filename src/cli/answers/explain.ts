@@ -223,11 +223,22 @@ function planFor(
   }
   const unplaced = plan.unschedulable.find(({ pod }) => pod === key);
   if (unplaced === undefined) return { says: `${key} waits for a later pass` };
-  const fix = unplaced.fix === undefined ? "" : `; ${unplaced.fix.text} would place it`;
-  const says = `${key} has no place${whileIdle(planning)}: ${reasonWords(unplaced.reason).join("; ")}${fix}`;
+  const says = `${key} has no place${whileIdle(planning)}: ${shortReason(unplaced.reason)}`;
   const { nodes = [] } = result.unschedulable.find(({ pod }) => keyOf(pod) === key) ?? {};
   const refusing = nodes.length === 0 ? {} : { existingNodes: nodes };
   return { says, plan: { to: "nowhere", ...unplaced, ...refusing } };
+}
+
+/**
+ * The reason in a few words, however many pools there are: the words of the only pool, or those that all pools share,
+ * or the number of pools. The lines below name each pool.
+ */
+function shortReason(reason: string): string {
+  const [first = reason, ...others] = reasonWords(reason);
+  if (others.length === 0) return first;
+  const none = `none of ${others.length + 1} NodePools takes it`;
+  const words = new Set([first, ...others].map((one) => one.slice(one.indexOf(": ") + 2)));
+  return words.size === 1 ? `${none}: ${[...words][0]}` : none;
 }
 
 /** Why kube-scheduler would probably not bind the pod to this node now, or that there is room for the pod. */
@@ -236,6 +247,9 @@ function whatOf(picture: Picture, name: string): string {
   const coming = node === undefined ? undefined : notReady(picture, node);
   return coming ?? `kube-scheduler: there is room for it on ${name}`;
 }
+
+/** The most pools that are not ready which a sentence names. */
+const MOST_IDLE = 2;
 
 /** The note about pools that this plan did not use, such as pools that are not ready. Empty if there are none. */
 function whileIdle({ input, pools, foreign }: PlanningInput): string {
@@ -253,6 +267,7 @@ function whileIdle({ input, pools, foreign }: PlanningInput): string {
     .map(({ pool }) => poolObject(pool))
     .map(({ kind, name }) => `${kind} ${name}`);
   if (idle.length === 0) return "";
+  if (idle.length > MOST_IDLE) return ` while ${idle.length} NodePools are not ready`;
   return ` while ${idle.join(", ")} ${idle.length === 1 ? "is" : "are"} not ready`;
 }
 

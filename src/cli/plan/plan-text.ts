@@ -198,7 +198,7 @@ function toldOf({ reason, nearest, fix }: Unplaced): string {
 }
 
 /** One line for each pool. JSON has upstream's whole sentence; here it is shortened to be readable. */
-function reasonLines({ reason, nodePools }: Unplaced): string[] {
+export function reasonLines({ reason, nodePools }: Unplaced): string[] {
   const parts = sentencesOf(reason);
   if (parts.length !== nodePools.length)
     return [reason, ...nodePools.map((pool) => fellText(pool))];

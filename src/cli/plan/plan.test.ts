@@ -802,6 +802,55 @@ provisioner: ebs.csi.aws.com`;
     expect((JSON.parse(quiet.text) as Plan).unschedulable[0]).not.toHaveProperty("fix");
   });
 
+  it("is 2 for a volume in a zone that nothing has, and the fix names the object and the zone", async () => {
+    const db = workload(
+      "StatefulSet",
+      "db",
+      1,
+      `volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]`,
+    );
+    const allowed = (...zones: string[]) => `apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast}
+provisioner: ebs.csi.aws.com
+volumeBindingMode: WaitForFirstConsumer
+allowedTopologies: [${zones.map((zone) => `{matchLabelExpressions: [{key: topology.ebs.csi.aws.com/zone, values: [${zone}]}]}`).join()}]`;
+    const nowhere = await run([POOL, allowed("x", "z"), db]);
+    expect(nowhere.code).toBe(2);
+    const [found] = (JSON.parse(nowhere.text) as Plan).unschedulable;
+    expect(found?.fix).toEqual({
+      text: "set allowedTopologies of StorageClass fast to a value that exists, such as a: it allows only topology.kubernetes.io/zone x, which no instance type and no node has",
+      edits: [
+        {
+          object: "StorageClass fast",
+          field: "allowedTopologies[topology.kubernetes.io/zone]",
+          action: "set",
+          value: "a",
+          from: "x",
+        },
+      ],
+    });
+    expect((await run([POOL, allowed("z", "a"), db])).code).toBe(0);
+    const bound = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec:
+  accessModes: [ReadWriteOnce]
+  capacity: {storage: 1Gi}
+  csi: {driver: ebs.csi.aws.com, volumeHandle: vol-1}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [z]}]}]}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data-db-0, namespace: shop}
+spec: {volumeName: disk, storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`;
+    const there = await run([POOL, bound, allowed("a"), db], "text");
+    expect(there.text.replaceAll(/\s+/g, " ")).toContain(
+      "fix: restore PersistentVolume disk in a place that exists, such as a, or give the node class a subnet there: the volume is at topology.kubernetes.io/zone z, which no instance type and no node has",
+    );
+  });
+
   it("comes after the progress line is removed, also for bad input", async () => {
     const good = await run([POOL, workload("Deployment", "web", 2)]);
     expect(good.told).toEqual([

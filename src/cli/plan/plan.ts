@@ -21,6 +21,7 @@ import { headroomOf, type PlannedHeadroom } from "./headroom.ts";
 import { type PlannedEdit, plannedEdit } from "./planned-edit.ts";
 import { type Risk, risksOf } from "./risks.ts";
 import { volumeFix } from "./volume-fix.ts";
+import { volumePlaceFix } from "./volume-place.ts";
 
 export interface Plan {
   readonly newNodeClaims: readonly PlannedNode[];
@@ -153,8 +154,8 @@ export function planOf(
         nodePool: nameOf(poolId),
         rejected: rejected as Record<string, number>,
       })),
+      ...(input === undefined || !volumeFixes ? {} : fixOf(pod, pools, input)),
       ...remedyOf(keyOf(pod), remedies?.get(keyOf(pod))),
-      ...(input === undefined || !volumeFixes || pools.length > 0 ? {} : fixOf(pod, input)),
     })),
     totals: {
       pods: count,
@@ -237,8 +238,9 @@ function poolTotals(claims: readonly PlannedNode[]): PoolTotal[] {
   });
 }
 
-function fixOf(pod: Pod, { volumes }: SchedulingInput): Pick<Unplaced, "fix"> {
-  const fix = volumeFix(pod, volumes);
+/** The fix of a volume. Pods that planning refused before it asked NodePools have an incomplete one. */
+function fixOf(pod: Pod, pools: readonly unknown[], input: SchedulingInput): Pick<Unplaced, "fix"> {
+  const fix = pools.length > 0 ? volumePlaceFix(pod, input) : volumeFix(pod, input.volumes);
   return fix === undefined ? {} : { fix };
 }
 

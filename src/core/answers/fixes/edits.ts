@@ -93,10 +93,10 @@ const RANKS: Readonly<Record<Edit["change"], number>> = {
   request: 10,
 };
 /**
- * Added to the rank of an edit after which the pod requests nothing of a resource. Such an edit has the highest
- * rank.
+ * Added to the rank of an edit after which the pod requests nothing of a resource. Such an edit costs more than two
+ * others: a pod that asks for 9 GPUs and 10 TiB can do with 8 GPUs and 2 TiB, and hardly without a GPU.
  */
-const NOTHING_LEFT = 1;
+const NOTHING_LEFT = 150;
 
 /** The rank of an edit. Within one kind of edit, a larger change has a higher rank. */
 export function rankOf(edit: Edit): number {

@@ -290,7 +290,7 @@ function explained(
     case "offerings":
       return blamed(refusal.key, [refusal.value], both);
     case "noOffering": {
-      const where = both.volumes.size > 0 ? " where its volumes are" : "";
+      const where = both.volumes.size > 0 ? ` where its volumes are (${both.volumes})` : "";
       return { text: `nobody has any to sell${where}`, edits: undefined };
     }
     case "resources": {

@@ -128,7 +128,7 @@ describe("the smallest change that places a pod", () => {
   it("lowers a request to what the largest type has left after DaemonSet pods", () => {
     const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
     expect(fixOf(pod({ cpu: "20" }), { daemonPods: [daemon] })).toBe(
-      "lower the cpu request of container main from 20 to 15",
+      "lower the cpu request of container main from 20 to 15; no instance type has more cpu than m-16x (16)",
     );
   });
 
@@ -142,13 +142,13 @@ describe("the smallest change that places a pod", () => {
       { overhead: { cpu: "11" } },
     ].map((extra) => fixOf(pod({ spec: spec(extra) })));
     expect(texts).toEqual([
-      "lower the cpu request of init container mesh from 12 to 8",
-      "lower the cpu request of init container load from 20 to 16",
-      "lower the cpu request of the pod from 30 to 16",
-      "lower the cpu request of container b from 6 to 3",
+      "lower the cpu request of init container mesh from 12 to 8; no instance type has more cpu than m-16x (16)",
+      "lower the cpu request of init container load from 20 to 16; no instance type has more cpu than m-16x (16)",
+      "lower the cpu request of the pod from 30 to 16; no instance type has more cpu than m-16x (16)",
+      "lower the cpu request of container b from 6 to 3; no instance type has more cpu than m-16x (16)",
     ]);
     expect(fixOf(pod({ requests: { "x.com/fpga": "1" } }))).toBe(
-      "let container main do without x.com/fpga",
+      "let container main do without x.com/fpga; no instance type has x.com/fpga (a NodeOverlay with spec.capacity declares what a device plugin adds)",
     );
   });
 
@@ -557,15 +557,19 @@ describe("the smallest change that places a pod", () => {
 
   it("reuses for each kind of pods the lowered request that was enough for others", () => {
     const { texts } = fixesOfMany(() => 99_000);
-    expect(texts.filter((text) => !text.endsWith("to 99"))).toEqual([]);
+    expect(
+      texts.filter((text) => !text.endsWith("to 99; no instance type has more cpu than t-0 (16)")),
+    ).toEqual([]);
   });
 
   it("is found for every kind of pods before any is minimised, if the number of plans is limited", () => {
     const { texts, plans } = fixesOfMany((name) => 99_000 - Number(name));
     expect(plans).toBe(1_000);
     expect(texts.filter((text) => text === "")).toEqual([]);
-    expect(texts[0]).toBe("lower the cpu request of container main from 100 to 98900m");
-    expect(texts.at(-1)).toMatch(/to 16$/);
+    expect(texts[0]).toBe(
+      "lower the cpu request of container main from 100 to 98900m; no instance type has more cpu than t-0 (16)",
+    );
+    expect(texts.at(-1)).toMatch(/to 16; no instance type has more cpu than t-0 \(16\)$/);
   });
 
   it("is searched with fewer plans if there are many instance types", () => {

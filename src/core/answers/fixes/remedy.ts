@@ -30,6 +30,7 @@ import {
 } from "./candidates.ts";
 import { type Edit, editedPod, editText } from "./edits.ts";
 import { KnownFixes } from "./known-fixes.ts";
+import { largestAmounts } from "./largest-amount.ts";
 import { leastFix } from "./least-fix.ts";
 import { type Counted, fittedLimits, largestOf, limitWays } from "./limit-ways.ts";
 import {
@@ -451,7 +452,8 @@ class Search {
   #text(edits: readonly Edit[]): string {
     const told = edits.map((edit) => editText(edit, this.#input.pools));
     const isOfPod = edits.some(({ on }) => on === "pod");
-    return [...told, ...(isOfPod ? this.#deletion() : [])].join("; ");
+    const largest = largestAmounts(this.#one.pod, edits, this.#input.pools);
+    return [...told, ...largest, ...(isOfPod ? this.#deletion() : [])].join("; ");
   }
 
   /**

@@ -215,9 +215,24 @@ describe("a fix that lowers a device request", () => {
     const one = pod({ spec: { containers: [{ name: "main", resources }] } });
     const pools = [poolInput({}, [instanceType({ capacity: { [gpu]: 2 } })])];
     expect(fixOf(one, { pools })).toBe(
-      `lower the ${gpu} request and limit of container main from 4 to 2`,
+      `lower the ${gpu} request and limit of container main from 4 to 2; no instance type has more ${gpu} than m-4x (2)`,
     );
-    expect(fixOf(one)).toBe(`let container main do without ${gpu}`);
+    expect(fixOf(one)).toBe(
+      `let container main do without ${gpu}; no instance type has ${gpu} (a NodeOverlay with spec.capacity declares what a device plugin adds)`,
+    );
+  });
+
+  it("keeps a device that some type has, although doing without it would be one edit less", () => {
+    const gpu = "nvidia.com/gpu";
+    const resources = { requests: { cpu: "20", [gpu]: "9" }, limits: { [gpu]: "9" } };
+    const one = pod({ spec: { containers: [{ name: "main", resources }] } });
+    const types = [
+      instanceType({ name: "big", cpu: 32 }),
+      instanceType({ name: "gpus", cpu: 16, capacity: { [gpu]: 8 } }),
+    ];
+    expect(fixOf(one, { pools: [poolInput({}, types)] })).toBe(
+      `lower the cpu request of container main from 20 to 16; lower the ${gpu} request and limit of container main from 9 to 8; no instance type has more ${gpu} than gpus (8)`,
+    );
   });
 });
 
