@@ -1,7 +1,6 @@
 /**
- * The acceptance rule: the conditions under which one plan of a batch replaces another one. A plan source or an
- * improvement states how much its plans must save, and whether they may strand more pods. A stranded pod loses its
- * planned room to another pod (stranding.ts).
+ * The acceptance rule: the conditions under which one plan of a batch replaces another one. Each plan source and each
+ * improvement states how much its plans must save, and whether they may strand more pods (stranding.ts).
  */
 import type { Steps } from "../../base/steps.ts";
 import { rankOf } from "../provisioning/pools/rank.ts";
@@ -38,10 +37,7 @@ export const SAVINGS = {
 export interface AcceptanceRule {
   readonly saves: keyof typeof SAVINGS;
   readonly strandsNoMorePods: boolean;
-  /**
-   * Whether a plan replaces `known` at any price if it gives a place to more pods, and to every pod that has one in
-   * `known`.
-   */
+  /** Whether a plan that places more pods, and every pod that `known` places, replaces it at any price. */
   readonly mayPlaceMore: boolean;
 }
 
@@ -87,9 +83,8 @@ export function failureByPrice(
 }
 
 /**
- * Upstream uses a NodePool of lower weight only for pods that no heavier pool can serve, even if it is cheaper. So for
- * each rank, the pools of that rank and above must get at least as many pods as in `known`. A higher weight gives a
- * higher rank. Pods on existing nodes count for every rank.
+ * Upstream uses a NodePool of lower weight only for pods that no heavier NodePool can serve. So for each weight, the
+ * NodePools of that weight or more must get at least as many pods as in `known`.
  */
 function keepsPoolWeights(found: SchedulingResult, known: SchedulingResult): boolean {
   const ranks = new Set([...found.newClaims, ...known.newClaims].map(({ pool }) => rankOf(pool)));
@@ -114,7 +109,6 @@ function placesNoPodLess(found: SchedulingResult, known: SchedulingResult): bool
   return found.unschedulable.every(({ pod }) => pendingBefore.has(pod));
 }
 
-/** The number of new nodes that ignore minValues of their NodePool. */
 function countRelaxed({ newClaims }: SchedulingResult): number {
   return newClaims.filter(({ minValuesRelaxed }) => minValuesRelaxed).length;
 }

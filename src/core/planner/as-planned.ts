@@ -1,7 +1,4 @@
-/**
- * Repeats nodes of a plan in another plan of the same batch: the same pods on a node of the same kind, as far as the
- * rules allow. An improvement drops or changes one node of a plan, and repeats the others.
- */
+/** Repeats nodes of a plan in a new plan of the same batch, for improvements that drop or change one node. */
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
@@ -13,9 +10,7 @@ import { typesFor } from "./packing/place-packed.ts";
 
 /** What a plan loses compared with the plan that it repeats. */
 interface Kept {
-  /**
-   * Whether a pod got no place that must have one, such as a pod of a repeated node. If so, no further pod is placed.
-   */
+  /** Whether a pod that must have a place got none. If so, no further pod is placed. */
   isLost: boolean;
   preferencesGivenUp: number;
 }
@@ -27,9 +22,8 @@ export interface Repeated {
 }
 
 /**
- * Places the pods of these planned nodes on new nodes of the same kind, and other pods on existing nodes. Returns the
- * pods that have no place, in order. `kept`: passed by callers that need every planned node. After the first lost pod,
- * no further pod is placed.
+ * Places the pods of `claims` on new nodes of the same kind, and other pods on existing nodes. Returns the pods without
+ * a place, in order. With `kept`, it stops after the first pod of `claims` without a place.
  */
 export function* asPlanned(
   pass: Pass,
@@ -56,10 +50,7 @@ export function* asPlanned(
   return rest;
 }
 
-/**
- * A plan with `claims` as its new nodes. Undefined: a pod does not fit on its node of `claims`, or another pod has no
- * place now and had one in `known`.
- */
+/** A plan whose new nodes are `claims`. Undefined: a pod loses the place that it has in `claims` or `known`. */
 export function* withNodes(
   batch: Batch,
   known: SchedulingResult,
@@ -76,10 +67,7 @@ export function* withNodes(
   return { result, preferencesGivenUp: kept.preferencesGivenUp };
 }
 
-/**
- * Places the pod on an existing node that meets all its preferences. False: no existing node does, and the pod is not
- * placed.
- */
+/** Places the pod on an existing node that meets all its preferences. False: there is none. */
 export function placeOnExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean {
   const variant = pass.classes.variant(podClass, 0);
   return variant !== undefined && onExistingNode(pass, { pod, podClass, variant });
@@ -92,10 +80,7 @@ interface Repeating {
   readonly kept: Kept | undefined;
 }
 
-/**
- * Places the pod on the new node that repeats `planned`, the pod's planned node. Drops preferences one by one until the
- * node accepts the pod. False: it never does.
- */
+/** Places the pod on the new node that repeats `planned`. Drops preferences until the node accepts the pod. */
 function placeOn(
   planned: PlannedClaim,
   { pod, podClass }: QueuedPod,
@@ -120,10 +105,7 @@ function placeOn(
   }
 }
 
-/**
- * An empty node with the same labels as the planned one, because topology spread depends on labels. Undefined: the
- * NodePool is not in this batch, its limits are used up, or no node can have these labels.
- */
+/** An empty node with the planned labels, because topology spread depends on labels. Undefined: none is possible. */
 function nodeLike(
   { templates, claims, context }: Pass,
   { pool, cheapest, requirements }: PlannedClaim,
@@ -139,10 +121,7 @@ function nodeLike(
   return claim;
 }
 
-/**
- * The NodePool's requirements, with each label fixed to its value if `requirements` allow only one. Undefined: no node
- * can have all these labels.
- */
+/** The NodePool's requirements, with each label fixed that `requirements` fixes. Undefined: they contradict. */
 export function setAsPlanned(
   space: RequirementSpace,
   ofPool: SetId,
@@ -157,10 +136,7 @@ export function setAsPlanned(
   return set;
 }
 
-/**
- * Whether the node's cheapest instance type is burstable. Such a type is cheap because it runs above its baseline cpu
- * only while it has CPU credits. A plan must not count on credits.
- */
+/** Whether the cheapest instance type is burstable. A plan must not count on its CPU credits, which run out. */
 export function isBurstable({ instanceTypes: [cheapest] }: PlannedClaim): boolean {
   return cheapest?.baseline !== undefined;
 }

@@ -1,8 +1,6 @@
 /**
  * The parts of the planner by name: plan sources, improvements and the steps of the packing. `npm run bench --
- * heuristics` plans without each part in turn, except `greedy`, and prints how much the part saves. Nothing else leaves
- * a part out. `hostGroupsFirst` is none of the three: it plans the whole batch again, with pods that need each other
- * first.
+ * heuristics` plans without each part in turn, and prints how much the part saves. Nothing else leaves a part out.
  */
 
 /** The plan sources in the order in which they run, each with a description. */
@@ -63,7 +61,6 @@ export const HEURISTICS: readonly Heuristic[] = [
 
 /** Which parts of the planner are left out. Only the benchmark of heuristics leaves parts out. */
 export interface WithoutHeuristics {
-  /** The parts that are left out. Absent: every part is used. */
   readonly without?: ReadonlySet<Heuristic>;
 }
 

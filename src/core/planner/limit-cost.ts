@@ -1,7 +1,6 @@
 /**
  * How much NodePool limits add to the price of a plan. To find out, the batch is planned again without limits. That
- * takes as long as the first plan. So it is done only if limits leave too little for one more node of some instance
- * type.
+ * doubles the time, so it is done only if limits leave too little for one more node of some instance type.
  */
 import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
@@ -18,10 +17,9 @@ export interface FreePlan {
 }
 
 /**
- * The cheaper plan that the limits of NodePools prevent. `plan`: the function that planned the batch. Undefined in
- * these cases:
- * - `result` has no new nodes, or the limits have room for one more node of every instance type.
- * - Without limits the plan is not cheaper, or leaves a different number of pods without a place.
+ * The cheaper plan that NodePool limits prevent. Undefined: the limits exclude no instance type, or the plan without
+ * limits is not cheaper, or leaves a different number of pods without a place. `plan`: the function that planned the
+ * batch.
  */
 export function* planWithoutLimits(
   batch: Batch,
@@ -49,8 +47,7 @@ export function limitCost(
 }
 
 /**
- * Whether the limits leave too little for one more node of some instance type, after all nodes of the plan. Each node
- * counts as its cheapest type.
+ * Whether the limits exclude some instance type for one more node, after all nodes of the plan at their cheapest types.
  */
 function keepsTypesOut(template: Template, { newClaims }: SchedulingResult): boolean {
   const own = newClaims.filter(({ pool }) => pool.id === template.pool.id);

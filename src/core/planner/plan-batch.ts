@@ -1,8 +1,7 @@
 /**
  * The planner. Each plan source makes a plan of the batch, the acceptance rule keeps the best one, and improvements
- * change it. The greedy rules are the first source. So the result never costs more than the greedy plan, unless more
- * pods get a place. Every source places pods by the same scheduling rules. How to read the result:
- * docs/guide/planner.md.
+ * change it. The greedy rules are the first source, so the result never costs more than the greedy plan, unless more
+ * pods get a place. How to read the result: docs/guide/planner.md.
  */
 import { atOnce, type Steps } from "../../base/steps.ts";
 import { withinQuotas } from "../provisioning/nodes/within-quotas.ts";
@@ -45,9 +44,7 @@ export interface PlannedBatch extends SchedulingResult {
   readonly planner?: PlannerRecord;
 }
 
-/**
- * Plans one batch. It never throws because of a pod: pods without a place are in `unschedulable`, each with its reason.
- */
+/** Plans one batch. Pods without a place are in `unschedulable`, each with its reason. No pod makes it throw. */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): PlannedBatch {
   return atOnce(planBatchInSteps(input, options));
 }
@@ -76,9 +73,8 @@ interface BestPlan {
 }
 
 /**
- * The best plan, and how much limits add to its price. Limits may leave only expensive nodes for the greedy rules. So
- * if limits add to the price, a small batch is planned again, and a plan then needs to save only
- * `--planner-min-saving`.
+ * The best plan, and how much limits add to its price. Limits may leave only expensive nodes. So if they add to the
+ * price, a small batch is planned again, and plans then need to save only `--planner-min-saving`.
  */
 function* planWithinLimits(
   batch: Batch,
@@ -124,10 +120,7 @@ function* selectPlan(
   return { plan: run.best, record: run.record };
 }
 
-/**
- * Marks the nodes that kube-scheduler should fill last, because pods of other nodes could take their room. Large
- * batches are not marked, because that takes too long.
- */
+/** Marks the nodes of a small batch that kube-scheduler should fill last: pods of other nodes could take their room. */
 function* withFillingOrder(
   batch: Batch,
   plan: SchedulingResult,

@@ -1,7 +1,4 @@
-/**
- * One batch, the best plan so far, and a record of every plan that was offered. Plan sources and improvements offer
- * plans; the acceptance rule alone decides which one stays.
- */
+/** The best plan of a batch so far, and a record of every plan that was offered. The acceptance rule decides. */
 import { assert } from "../../base/assert.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
@@ -20,20 +17,11 @@ export class PlanSelection {
   readonly options: PlannerOptions;
   /** Whether the batch may be packed by price: it is large enough, and no NodePool can launch reserved instances. */
   readonly mayPack: boolean;
-  /**
-   * Whether plans must save `SAVING_OF_A_MISTAKE` where their rule says `--planner-min-saving`. True for batches that
-   * are not packed, unless the constructor got `acceptsMinSaving`.
-   */
+  /** Whether plans must save `SAVING_OF_A_MISTAKE` where their rule says `--planner-min-saving`. */
   readonly #onlyMistakes: boolean;
-  /**
-   * The race between the greedy source and the packing source: the greedy source stops once a packing is expected to be
-   * cheaper. Undefined: there is no race in this batch.
-   */
+  /** The race between greedy and packing: greedy stops once a packing is expected to be cheaper. Undefined: no race. */
   race?: Race | undefined;
-  /**
-   * Whether the search is over, because no plan can save `--planner-min-saving` compared with the best one. If so, no
-   * further source or improvement is run.
-   */
+  /** Whether the search is over, because no plan can save `--planner-min-saving` compared with the best one. */
   isSettled = false;
   #best: SchedulingResult | undefined;
   #beaten: SchedulingResult | undefined;
@@ -41,10 +29,7 @@ export class PlanSelection {
   #improvements: readonly ImprovementName[] = [];
   readonly #considered: Considered[] = [];
 
-  /**
-   * `acceptsMinSaving`: a plan needs to save `--planner-min-saving` only, even in a batch that is too small to be
-   * packed.
-   */
+  /** `acceptsMinSaving`: also in a batch too small to be packed, a plan needs to save only `--planner-min-saving`. */
   constructor(batch: Batch, options: PlannerOptions, acceptsMinSaving = false) {
     this.batch = batch;
     this.options = options;
@@ -52,9 +37,7 @@ export class PlanSelection {
     this.#onlyMistakes = !this.mayPack && !acceptsMinSaving;
   }
 
-  /**
-   * Whether the planner uses this source, improvement or other part. Only the benchmark of heuristics leaves one out.
-   */
+  /** Whether the planner uses this part. Only the benchmark of heuristics leaves a part out. */
   uses(name: SourceName | Heuristic): boolean {
     return name === "greedy" || uses(this.options, name);
   }
@@ -68,10 +51,7 @@ export class PlanSelection {
     return this.#best;
   }
 
-  /**
-   * The plan that the best one had to beat under the rule of its source. The first plan had none to beat, so this is
-   * the first plan itself.
-   */
+  /** The plan that the best one had to beat under the rule of its source. The first plan counts as its own. */
   get beaten(): SchedulingResult {
     return this.#beaten ?? this.best;
   }
@@ -95,9 +75,8 @@ export class PlanSelection {
   }
 
   /**
-   * Whether a source may place all pods again by price. Not with reservations: the price of a node does not show what a
-   * reserved instance saves. Not if running pods should keep their domains (such as zones): plans by price ignore where
-   * pods run.
+   * Whether a source may place all pods again by price. Not with reservations: a node's price does not show what a
+   * reserved instance saves. Not if running pods should keep their domains: plans by price ignore where pods run.
    */
   get mayRearrange(): boolean {
     const { batch, options } = this;
@@ -158,10 +137,7 @@ export class PlanSelection {
     return yield* this.#failureAgainst(known, plan, rule);
   }
 
-  /**
-   * The first condition that the plan fails. In a batch that is not packed, it must save `SAVING_OF_A_MISTAKE` where
-   * its rule says `--planner-min-saving`.
-   */
+  /** The first condition that the plan fails. */
   #failureAgainst(
     known: SchedulingResult,
     plan: SchedulingResult,

@@ -7,33 +7,20 @@ export interface PlannerOptions extends WithoutHeuristics {
   readonly policy: "cost" | "greedy";
   /** The cost of a node beyond its instance (disk, address, agents), in micro-dollars an hour. */
   readonly nodeMicroUsdPerHour: number;
-  /**
-   * The fewest pods of a batch that is packed. If pods have a zone spread, a fifth of this number of such pods is
-   * enough.
-   */
+  /** The fewest pods of a batch that is packed. A fifth as many are enough if they have a zone spread. */
   readonly minPods: number;
-  /**
-   * Share of a plan's price that another plan must save to replace it (0.02 = 2 %). Sources and improvements with the
-   * rule `setting` use it.
-   */
+  /** Share of a plan's price that another plan must save to replace it (0.02 = 2 %), where the rule says `setting`. */
   readonly minSaving: number;
   /** The least work that a search may do for a batch, in steps of some nanoseconds each. */
   readonly baseWork: number;
   /** Steps of search for each packed pod. The planner uses pods × this number or `baseWork`, whichever is larger. */
   readonly workPerPod: number;
-  /**
-   * A packing is also filled greedily by the dual prices of its linear program: this is the number of orders in which
-   * pods are taken. This work is not charged to the budget. Absent: one.
-   */
+  /** How many orders of pods a packing also fills greedily by its dual prices, beyond its budget. Absent: one. */
   readonly dualPriceOrders?: number;
-  /**
-   * Extra steps to search for a better division of spread pods over zones (packing/domain-search.ts). Absent: no
-   * search.
-   */
+  /** Extra steps to search for a better division of spread pods over zones (packing/domain-search.ts). Absent: none. */
   readonly domainSearchWork?: number;
   /**
-   * Finds the domain (such as the zone) in which a pod with topology spread runs now. The pod keeps it if the spread
-   * stays even. Absent: no pod runs yet.
+   * Finds the domain where a pod with topology spread runs, so that the pod can stay there. Absent: no pod runs yet.
    */
   readonly domainNow?: DomainNow;
 }

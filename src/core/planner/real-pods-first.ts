@@ -1,7 +1,6 @@
 /**
  * Plans the placeholder pods of CapacityBuffers together with stored pods (pods that exist in the API server), so that
- * they share nodes. The placeholders must not take room from a stored pod. So pods are planned again if a stored pod
- * has no place, or requires other pods near it.
+ * they share nodes. Placeholders must not take room from a stored pod, so some batches are planned again.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";

@@ -1,7 +1,4 @@
-/**
- * The record of the planner: which source made the plan, and why other plans were rejected. `karpenter plan -o json`
- * shows it as `planner`.
- */
+/** Which source made the plan, and why other plans were rejected. `karpenter plan -o json` shows it as `planner`. */
 import type { ConditionName } from "./acceptance.ts";
 import type { ImprovementName, SourceName } from "./heuristics.ts";
 
@@ -11,8 +8,7 @@ export interface Considered {
   /** The improvement that made the plan. Absent: the plan came directly from its source. */
   readonly improvement?: ImprovementName;
   /**
-   * The price of the plan's new nodes. Absent: the source stopped early, because its plan already cost more than a
-   * packing.
+   * The price of the new nodes. Absent: the source stopped early, because its plan already cost more than a packing.
    */
   readonly microUsdPerHour?: number;
   /** Number of pods without a place. Absent: the price is absent, too. */

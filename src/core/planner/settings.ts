@@ -11,27 +11,20 @@
 // Plans of the whole batch
 
 /**
- * Number of pods. A larger batch gets one greedy plan and one packing only: more plans would differ little and take
- * long (`bench -- speed`).
+ * Number of pods. A larger batch gets one greedy plan and one packing only: more plans take long (`bench -- speed`).
  */
 export const LARGEST_REPLANNED_BATCH = 500;
 
 /**
- * Share of the price. In a batch too small to be packed, another plan must save this much over the greedy plan. A
- * difference this large means that the greedy plan made a mistake. Example: one large expensive node because of one
- * pod's preference.
+ * Share of the price that a plan must save over the greedy plan in a batch too small to be packed. Such a saving means
+ * that the greedy plan made a mistake, such as a large node because of one pod's preference.
  */
 export const SAVING_OF_A_MISTAKE = 0.25;
 
-/**
- * Share of `--planner-min-pods`. A batch with this many zone-spread pods is packed, even if it has fewer pods in all.
- */
+/** Share of `--planner-min-pods`. A batch with this many zone-spread pods is packed. */
 export const MIN_SPREAD_SHARE = 0.2;
 
-/**
- * Multiple of the lower bound on the cost of all new nodes. A packing is expected to cost at most this (`bench --
- * cost`: 1.00 to 1.08).
- */
+/** Multiple of the lower bound that a packing is expected to cost at most (`bench -- cost`: 1.00 to 1.08). */
 export const EXPECTED_PACKING_COST = 1.1;
 
 /** How many plans of the whole batch are made with one zone left out, at most. */
@@ -48,55 +41,32 @@ export const PACKING_ROUNDS = 3;
 
 // Steps
 
-/**
- * Units of work in one step of a search. They take 1 to 5 ms; a turn of several steps may take 50 ms (`bench --
- * turns`).
- */
+/** Units of work in one step: 1 to 5 ms. A turn of several steps may take 50 ms (`bench -- turns`). */
 export const WORK_PER_STEP = 200_000;
 
 // From pods to a packing problem
 
-/**
- * The most sets of node requirements in one packing. Each set adds kinds of bins. The sets with the most pods are
- * packed; the greedy rules place the pods of other sets. Not measured.
- */
+/** The most sets of node requirements in one packing. The greedy rules place pods of further sets. Not measured. */
 export const MOST_REQUIREMENT_SETS = 48;
 
-/**
- * The most host rules that a packing counts in each bin like a resource (a dimension). Each one makes filling a bin
- * slower. Not measured.
- */
+/** The most host rules that a packing counts like a resource. Each one makes filling a bin slower. Not measured. */
 export const MOST_HOST_DIMENSIONS = 2;
 
-/**
- * Hosts for each pod of the batch. A host rule becomes a dimension only if its pods need that many hosts: 20 hosts in a
- * batch of 1,000 pods. Not measured.
- */
+/** A packing counts a host rule only if its pods need this many hosts for each pod of the batch. Not measured. */
 export const HOST_DIMENSION_SHARE = 0.02;
 
 // Ways of packing
 
-/**
- * How many kinds of bins (instance types) a packing starts with, for each set of requirements. Better kinds are added
- * later. 24 kinds save 0.7 % and take 1.5 times as long.
- */
+/** Kinds of bins that a packing starts with, for each set of requirements. 24 save 0.7 % and take 1.5 times as long. */
 export const MOST_BINS = 16;
 
-/**
- * Share of the price. If packings differ by no more than this, the one with the fewest nodes is chosen. Not measured.
- */
+/** Share of the price by which packings count as equal. Then the one with the fewest nodes is chosen. Not measured. */
 export const ABOUT_EQUAL = 0.005;
 
-/**
- * Multiple of the lower bound. If a packing by even patterns costs no more than this, the search ends: it could save at
- * most 1 %.
- */
+/** Multiple of the lower bound. If even patterns cost no more, the search ends: it could save at most 1 %. */
 export const GOOD_ENOUGH = 1.01;
 
-/**
- * Share of the pods that are under a host rule which is a dimension. From this share on, even patterns are skipped. In
- * U-mix they find nothing, and take a tenth of the time for a plan of 1,000 pods.
- */
+/** Share of the pods under counted host rules from which even patterns are skipped: in U-mix they find nothing. */
 export const MANY_HOST_RULES = 0.1;
 
 /**
@@ -105,19 +75,15 @@ export const MANY_HOST_RULES = 0.1;
  */
 export const MOST_REWEIGHTED = 6_000;
 
-/**
- * Number of pods, for batches with many host rules. Up to this size, a batch uses both column generation and reweighted
- * greedy. Not measured.
- */
+/** With many host rules, up to this many pods use column generation and reweighted greedy. Not measured. */
 export const FEW_PODS = 500;
 
 /** Steps that reweighted greedy may take for a batch of at most `FEW_PODS` pods: ten milliseconds at most. */
 export const WORK_FOR_FEW_PODS = 2_000_000;
 
 /**
- * Steps that even patterns, and the first greedy filling, may take if the budget is smaller: so many for each pod (6
- * µs), and the most in all. Without them no packing was found for 10,000 pods of 500 Deployments that are spread over
- * zones.
+ * Steps for even patterns and the first greedy filling if the budget is smaller: for each pod (6 µs), and in all.
+ * Without them, no packing was found for 10,000 zone-spread pods of 500 Deployments.
  */
 export const LENT_WORK_PER_POD = 1_000;
 export const MOST_LENT_WORK = 10_000_000;
@@ -125,15 +91,12 @@ export const MOST_LENT_WORK = 10_000_000;
 // Even patterns
 
 /**
- * Even patterns fill some of the bins that all items would need with one pattern, then compute shares again. 8: at most
- * an eighth of these bins. Not measured.
+ * One even pattern fills at most an eighth of the bins that all items need. Then shares are computed again. Not
+ * measured.
  */
 export const PARTS_OF_EVEN_BINS = 8;
 
-/**
- * Share of the items. Resources are priced again when fewer items are left than this share of those left at the last
- * pricing. Not measured.
- */
+/** Resources are priced again once less than this share of the items is left since the last pricing. Not measured. */
 export const PRICED_AGAIN_AT = 0.95;
 
 /** Multiple of the lower bound for the items packed so far. Even patterns that cost more are abandoned. */
@@ -144,10 +107,7 @@ export const EVEN_WORK_PER_ROW = 3;
 
 // Columns
 
-/**
- * The most nodes of the search tree for one bin. The number is not measured. Without any search (`branchAndBound`),
- * A-basic costs 1.6 % more.
- */
+/** The most nodes of the search tree for one bin. Not measured. Without the search, A-basic costs 1.6 % more. */
 export const BRANCH_AND_BOUND_STEPS = 1_000;
 
 /**
@@ -160,17 +120,11 @@ export const LEAST_GAIN_OF_ROUNDS = 0.00005;
 /** How many patterns may enter the linear program in one round. Not measured. */
 export const PATTERNS_PER_ROUND = 40;
 
-/**
- * If no kind of bin in use has a pattern that lowers the cost, all other kinds are tried. The best `BINS_JOINING` of
- * them are added, at most `MOST_JOINS` times. Not measured.
- */
+/** If no kind of bin lowers the cost, the best `BINS_JOINING` others join, `MOST_JOINS` times at most. Not measured. */
 export const BINS_JOINING = 8;
 export const MOST_JOINS = 4;
 
-/**
- * The lowest value of an item for greedy filling by dual prices, as a share of what its resources cost. Otherwise items
- * with a dual price of zero or less would never be packed.
- */
+/** Least value of an item in greedy filling, as a share of its resources' cost: items of value 0 are never packed. */
 export const LEAST_DUAL_SHARE = 0.01;
 
 // Reweighted greedy
@@ -181,34 +135,22 @@ export const LEAST_DUAL_SHARE = 0.01;
  */
 export const REWEIGHTED_ROUNDS = 16;
 
-/**
- * Every third round fills by shape: rows with most cpu for their memory first, then the opposite order. With rounds by
- * value alone, solutions repeat. Not measured.
- */
+/** Every third round fills by shape (ratio of cpu and memory): rounds by value alone repeat. Not measured. */
 export const ROUNDS_PER_SHAPE = 3;
 
 // Merging bins
 
-/**
- * How many bins are tried for a merge with another bin, the cheapest first. The number is not measured. Without any
- * merge, U-mix-5k costs 0.6 % more.
- */
+/** Bins that are tried for a merge, the cheapest first. Not measured. Without merges, U-mix-5k costs 0.6 % more. */
 export const MOST_MERGES_TRIED = 16;
 
 // Placing pods as the packing says
 
-/**
- * The pods of a row form classes, by their rules between pods. A node may refuse this many classes before the class
- * with the fewest rules is tried. 12 save 0.1 to 0.2 % compared with 6.
- */
+/** Classes of a row that a node may refuse before the class with the fewest rules is tried. 12 save 0.1 to 0.2 %. */
 export const MOST_REFUSALS = 12;
 
 // Leftovers
 
-/**
- * Share of the batch. If a packing leaves at most this share of the pods without a place, there is no further packing:
- * the greedy rules place these pods.
- */
+/** Share of the batch. If a packing leaves no more pods than this, the greedy rules place them. */
 export const FEW_LEFTOVERS = 0.02;
 
 // A better division of pods over zones (used by repack)

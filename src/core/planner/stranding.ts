@@ -33,10 +33,7 @@ interface AlikeNodes {
   readonly nodes: { readonly claim: PlannedClaim; readonly own: ReadonlySet<PodClass> }[];
 }
 
-/**
- * Whether `plan` may strand pods of more nodes than `known`, and the nodes that are then launched may cost as much as
- * `plan` saves.
- */
+/** Whether `plan` may strand pods of more nodes than `known`, and replacing those nodes may cost what `plan` saves. */
 export function* strandsMore(
   batch: Batch,
   plan: SchedulingResult,
@@ -53,9 +50,7 @@ export function* strandsMore(
   return cost >= priceMicroUsd(known) - priceMicroUsd(plan);
 }
 
-/**
- * The price of these nodes together. In the worst case, one more node like each of them is launched for stranded pods.
- */
+/** The price of these nodes. At worst, one more node like each of them is launched for stranded pods. */
 function priceOfNodes(claims: ReadonlySet<PlannedClaim>): number {
   return priceMicroUsd({ newClaims: [...claims] });
 }
@@ -107,10 +102,7 @@ function haveOneOf<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
   return false;
 }
 
-/**
- * Adds the planned node to the group of nodes like it. Does nothing if its NodePool or its instance type is not in this
- * batch.
- */
+/** Adds the planned node to its group. Does nothing if the batch lacks its NodePool or instance type. */
 function addNode(
   groups: Map<string, AlikeNodes>,
   { templates, context: { space } }: Base,
@@ -144,10 +136,7 @@ function addNode(
   for (const podClass of own) planned.add(podClass);
 }
 
-/**
- * Whether a pod of the class may run on an empty node of this group. Preferences do not count, because kube-scheduler
- * does not require them.
- */
+/** Whether a pod of the class may run on an empty node of this group. Only its requirements count, not preferences. */
 function mayRunOn(base: Base, podClass: PodClass, to: AlikeNodes): boolean {
   const { context, classes } = base;
   const { space } = context;

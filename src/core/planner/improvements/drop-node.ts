@@ -1,7 +1,6 @@
 /**
- * Drops one node of the plan. Its pods go where the prices of the other nodes rise least, or on new nodes that cost
- * less. Greedy and packed plans often end with nodes for leftover pods, though other nodes have room by then. The
- * greedy rules also put pods on one expensive node where two cheap ones would do.
+ * Drops one node of the plan. Its pods go to other nodes, or to new nodes that cost less. Greedy and packed plans often
+ * end with nodes for leftover pods, though other nodes have room by then.
  */
 
 import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";
@@ -14,8 +13,7 @@ import { MOST_NODES_DROPPED } from "../settings.ts";
 export const dropNode: PlanStep = {
   name: "dropNode",
   rule: { saves: "setting", strandsNoMorePods: false, mayPlaceMore: false },
-  // A burstable type is cheap because of CPU credits, which run out. So a plan with burstable nodes is not changed by
-  // price.
+  // A burstable type is cheap because of CPU credits, which run out. Prices alone must not change such a plan.
   applies: (selection) => selection.mayRearrange && !selection.best.newClaims.some(isBurstable),
   plan: function* (selection) {
     const { batch, options, best: before } = selection;
@@ -40,10 +38,7 @@ export const dropNode: PlanStep = {
   },
 };
 
-/**
- * The node with the fewest pods, because few pods find other room most easily. Among equal nodes, the most expensive
- * one. Each node is tried once.
- */
+/** The node with the fewest pods that was not tried yet. Among equal nodes, the most expensive one. */
 function nodeToDrop(
   { newClaims }: SchedulingResult,
   tried: ReadonlySet<PlannedClaim["pods"][number]>,

@@ -30,8 +30,7 @@ interface Move {
 export const moveNode: PlanStep = {
   name: "moveNode",
   rule: { saves: "anything", strandsNoMorePods: true, mayPlaceMore: false },
-  // A burstable type is cheap because of CPU credits, which run out. So a plan with burstable nodes is not changed by
-  // price.
+  // A burstable type is cheap because of CPU credits, which run out. Prices alone must not change such a plan.
   applies: (selection) => selection.mayRearrange && !selection.best.newClaims.some(isBurstable),
   plan: function* (selection) {
     const { batch, best: plan } = selection;
@@ -49,10 +48,7 @@ export const moveNode: PlanStep = {
   },
 };
 
-/**
- * The possible moves that save most, the largest saving first. The savings are computed as if there were no rules
- * between pods.
- */
+/** The moves that save most, the largest saving first. The savings are computed without rules between pods. */
 function movesOf({ base, queued }: Batch, { newClaims }: SchedulingResult): readonly Move[] {
   const classOf = new Map(queued.map(({ pod, podClass }) => [pod, podClass]));
   const moves = newClaims.flatMap((claim, at) => {
@@ -74,8 +70,7 @@ function movesOfOne(
   const { space } = base.context;
   const { requirements, cheapest } = claim;
   const here = setAsPlanned(space, ofPool, requirements);
-  // Most volumes exist in one zone only. So a node whose pods have volume claims is not moved at all, not even to
-  // another capacity type.
+  // A node whose pods have volume claims is not moved, because most volumes exist in one zone only.
   if (here === undefined || own.some(({ hasVolumes }) => hasVolumes)) return [];
   const wanted = [...new Set(own)].map((podClass) =>
     wantedBy(base, podClass, { taints, set: here }),
@@ -98,10 +93,7 @@ function movesOfOne(
   });
 }
 
-/**
- * The requirements of a pod of this class (pods that are equal for planning), without the preferences that this node
- * cannot meet. If the node refuses the pod in every way: the requirements of the node.
- */
+/** What pods of this class require, without the preferences that the node cannot meet. */
 function wantedBy(
   { context: { space }, classes }: Batch["base"],
   podClass: PodClass,

@@ -1,8 +1,7 @@
 /**
- * Fills one bin (a node) again and again. Searches fill thousands of bins and discard most of them. So the last content
- * is kept as plain numbers, and only {@link BinFiller.content} makes lists of them. A row is a set of equal items
- * (pods); a dimension is a resource. Amounts are divided by the greatest common divisor of all rows, so that most of
- * them fit into 32-bit integers.
+ * Fills one bin (a node) again and again. Searches discard most contents, so the last content stays plain numbers until
+ * {@link BinFiller.content} is called. A row is a set of equal items (pods); a dimension is a resource. Amounts are
+ * divided by the greatest common divisor of all rows, so that most of them fit into 32-bit integers.
  */
 import { within } from "../../../base/within.ts";
 import type { Bin, Packing, Pattern } from "./packing.ts";
@@ -16,10 +15,7 @@ export class BinFiller {
   /** The amounts of all rows, one row after the other. */
   readonly #amounts: Numbers;
   readonly #perBin: Int32Array;
-  /**
-   * For each dimension, the smallest amount that one item of any row takes. A bin that has less left takes no further
-   * item.
-   */
+  /** For each dimension, the least that one item of any row takes. A bin that has less left is full. */
   readonly #least: Numbers;
   /** For each kind of bin (instance type): the amount of each dimension in an empty bin. */
   readonly #rooms = new Map<Bin, Numbers>();
@@ -57,10 +53,7 @@ export class BinFiller {
     );
   }
 
-  /**
-   * Fills an empty bin: for each row in the given order, as many items as fit. `counts`: for each row, the items that
-   * are left to pack. `values`: for each row, the value of one item. Returns the value of the content.
-   */
+  /** Fills an empty bin in the `order` of rows: as many items as are left (`counts`) and fit. Returns their value. */
   fill(
     bin: Bin,
     order: readonly number[],
@@ -121,7 +114,6 @@ type Numbers = Int32Array | Float64Array;
 
 const MOST_INT32 = 2 ** 31 - 1;
 
-/** The greatest common divisor of two numbers. If one is zero, the other one. */
 function commonDivisor(a: number, b: number): number {
   let larger = a;
   let smaller = b;

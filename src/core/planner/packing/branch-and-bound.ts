@@ -1,8 +1,7 @@
 /**
  * The pricing problem of column generation, solved by branch and bound: the content of one bin with the greatest value.
- * Rows (sets of equal items) are tried in the order of value over resource cost, most items of each row first. A branch
- * is skipped if its upper bound does not exceed the best value so far. If the search stops early, its upper bound is
- * still proven.
+ * Rows (sets of equal items) are tried in the order of value over resource cost. A branch is skipped if its upper bound
+ * does not exceed the best value so far.
  */
 import { type Bin, dot, mostInBin, type Packing, type Row } from "./packing.ts";
 

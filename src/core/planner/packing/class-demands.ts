@@ -1,7 +1,4 @@
-/**
- * Groups pods by class (pods that are equal for planning), and finds the NodePool that each class is packed for. A
- * packing decides for all pods at once which of them share a node.
- */
+/** Groups pods by class (pods that are equal for planning), and finds the NodePool for which each class is packed. */
 import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import { admittedSet } from "../../provisioning/feasibility/admission.ts";
@@ -18,10 +15,7 @@ export interface ClassPods {
   readonly variant: Variant;
   /** The pods that are not placed yet. A pod is removed when it is placed. */
   readonly items: QueuedPod[];
-  /**
-   * How much the rules between pods restrict where these pods may go: a weighted number of rules. Higher means harder
-   * to place.
-   */
+  /** A weighted number of rules between pods. Higher means harder to place. */
   readonly hardness: number;
 }
 
@@ -51,15 +45,9 @@ export class ClassDemands {
   readonly #pass: Pass;
   /** The demand of each class. Undefined: the class is not packed. */
   readonly #byClass = new Map<PodClass, ClassDemand | undefined>();
-  /**
-   * The NodePool and the requirement set for each variant (a class without some of its preferences). Undefined: no
-   * NodePool can launch a node for it.
-   */
+  /** For each variant (a class without some preferences), its NodePool and requirements. Undefined: none fits it. */
   readonly #byVariant = new Map<Variant, NodePoolAndSet | undefined>();
-  /**
-   * Lower bounds on prices, to choose among NodePools of equal rank (by weight). Undefined: all NodePools differ in
-   * rank, so price decides nothing.
-   */
+  /** Lower bounds on prices, to choose among NodePools of equal rank (weight). Undefined: all ranks differ. */
   readonly #floors: PoolPriceFloors | undefined;
 
   constructor(pass: Pass) {
@@ -108,8 +96,7 @@ export class ClassDemands {
   }
 
   /**
-   * The NodePool of the highest rank that can launch a node for the pod. Among pools of equal rank, the one where the
-   * pod costs least.
+   * The NodePool of the highest rank that can launch a node for the pod. Among equal ranks, the cheapest for the pod.
    */
   #poolFor({ requests }: PodClass, variant: Variant): NodePoolAndSet | undefined {
     const { templates, context } = this.#pass;
@@ -136,10 +123,7 @@ function mustShareHost({ hostRules }: Variant): boolean {
   return hostRules.some(({ group }) => group.type === "affinity");
 }
 
-/**
- * A weighted number of rules. Affinity restricts pods most, then spread over domains such as zones, then rules over
- * hosts and host ports.
- */
+/** Affinity restricts pods most, then spread over domains such as zones, then rules over hosts and host ports. */
 function hardnessOf({ ports }: PodClass, { narrowingRules, hostRules }: Variant): number {
   let hardness = narrowingRules.length * 10 + hostRules.length + ports.length;
   for (const { group } of narrowingRules) if (group.type === "affinity") hardness += 100;

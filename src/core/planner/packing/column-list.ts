@@ -1,7 +1,4 @@
-/**
- * Columns of the linear program, one after the other as plain numbers. Every step of the simplex method compares all
- * columns with the dual prices, and typed arrays make that fast.
- */
+/** Columns of the linear program as typed arrays, because every step of the simplex method compares all columns. */
 import type { Pattern } from "./packing.ts";
 
 /** A pattern (the content of one bin) as a column of the linear program. */
@@ -32,10 +29,7 @@ export class ColumnList {
     });
   }
 
-  /**
-   * The column whose value at the dual prices exceeds its price most, as a share of the price (`gain`). `dualPrices`:
-   * the value of one item of each row. `at` is -1 if no gain exceeds `margin`.
-   */
+  /** The column whose value exceeds its price by the largest share (`gain`). `at` is -1: no gain exceeds `margin`. */
   best(dualPrices: Float64Array, margin: number): { readonly at: number; readonly gain: number } {
     const prices = this.#prices;
     const starts = this.#starts;

@@ -18,8 +18,7 @@ import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts
 import { type ColumnTask, PatternPricing } from "./pattern-pricing.ts";
 
 /**
- * The cheapest mix that is found within the work budget. `counts`: for each row, the number of items to pack. Kinds of
- * bins that prove useful are added to `task.bins`. Undefined: the items of some row fit no bin.
+ * The cheapest mix found within the budget. Adds useful kinds of bins to `task.bins`. Undefined: some item fits no bin.
  */
 export function* bestMix(
   task: ColumnTask,
@@ -72,10 +71,7 @@ export interface PackedByColumns {
   readonly left: Float64Array;
 }
 
-/**
- * Rounds the mix down, then makes a mix of the items that are left, and so on. Ends when all items are packed, the mix
- * has less than one whole bin of every pattern, or the budget is spent. Undefined: the items of some row fit no bin.
- */
+/** Rounds the mix down, then makes a mix of the items that are left, and so on. Undefined: some item fits no bin. */
 export function* packByColumns(
   task: ColumnTask,
   budget: WorkBudget,

@@ -1,8 +1,7 @@
 /**
  * Makes a packing problem of the pods of a batch. Pods with equal requests and equal node requirements are one row. For
  * each set of requirements that some row has, each instance type is one kind of bin. Pods with topology spread are
- * first divided over their domains (domains.ts). Affinity between pods is ignored here and checked when pods are
- * placed.
+ * first divided over their domains (domains.ts). Affinity between pods is checked only when pods are placed.
  */
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
@@ -168,8 +167,7 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
   const byVariant = new Map<Variant, RowDraft>();
   for (const demand of demands) {
     const { podClass, variant } = demand.pods;
-    // Classes that share one object of rules (variant) have equal requests and rules. If the NodePool and the
-    // requirements are equal too, they share the row.
+    // Classes that share one variant object have equal requests and rules, so they may share the row.
     const alike = byVariant.get(variant);
     if (alike?.demand.template === demand.template && alike.demand.set === demand.set) {
       alike.classes.push(demand.pods);
@@ -181,8 +179,8 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
     const perHost = hosts.map(({ group }) =>
       variant.hostRules.some((rule) => rule.self && rule.group === group) ? 1 : 0,
     );
-    // If pods are divided over zones, each zone has few nodes, so every host rule matters. Otherwise, rows for the
-    // other host rules would only cost time.
+    // Pods divided over zones have few nodes in each zone, so every host rule matters. Otherwise more rows only cost
+    // time.
     const otherRules = isDivided ? otherHostRules(hosts, variant) : [];
     const groups = otherRules.map(({ group }) => group.index);
     const key = `${demand.template.index} ${demand.set} ${text} ${perHost.join()} ${groups.join()}`;

@@ -1,8 +1,7 @@
 /**
- * Searches for a better division of pods with topology spread over domains (such as zones). domains.ts divides pods
- * before they are packed. If they do not divide evenly, it is arbitrary which domain gets one pod more, but that pod
- * may need a larger node there. This search moves one pod to a domain with fewer pods, if packing both domains again
- * costs less. It makes the move that saves most, and repeats until no move saves enough or the budget is spent.
+ * Searches for a better division of pods with topology spread over domains (such as zones) than domains.ts made. If the
+ * pods do not divide evenly, the odd pod may need a larger node in one domain than in another. The search makes the
+ * move of one pod that saves most, until no move saves enough or the budget is spent.
  */
 import { assert } from "../../../base/assert.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
@@ -25,10 +24,7 @@ export interface PackedDemand {
   readonly solution: readonly PatternUse[];
 }
 
-/**
- * Divides the pods better, and returns the demand with its new packing. Moves pods between the `items` of the demand's
- * classes (pods that are equal for planning).
- */
+/** Returns the demand with a better division and its new packing. Moves pods between the `items` of its classes. */
 export function* withBetterDomains(
   { demand, solution }: PackedDemand,
   options: PlannerOptions,
@@ -81,7 +77,6 @@ interface DividedClass {
   readonly counting: readonly TopologyGroup[];
 }
 
-/** One pod of a class moves to another domain. */
 interface Move {
   readonly divided: DividedClass;
   readonly from: ClassInDomain;
@@ -112,10 +107,7 @@ function movesOf(divided: DividedClass): readonly Move[] {
   );
 }
 
-/**
- * For each topology group (one spread rule), the number of pods in each domain: running pods, and the pods of this
- * division.
- */
+/** For each topology group (one spread rule): the running pods and the pods of this division in each domain. */
 class GroupCounts {
   readonly #counts = new Map<TopologyGroup, Map<string, number>>();
 
@@ -155,7 +147,6 @@ interface PackedPart {
   readonly price: number;
 }
 
-/** The packing of all parts. */
 interface PackedWhole {
   readonly price: number;
   /** Computed only for the move that is made. */
@@ -172,8 +163,7 @@ interface KnownPart extends PackingPart {
 }
 
 /**
- * Packs the parts of the demand again after a move. It caches each packing, because most moves leave most parts as they
- * are.
+ * Packs the parts of the demand again after a move. Most moves leave most parts as they are, so packings are cached.
  */
 class Packings {
   readonly #parts: readonly KnownPart[];
@@ -196,9 +186,7 @@ class Packings {
     this.#options = options;
   }
 
-  /**
-   * The whole packing after the move. `rowCounts`: the pods of each row before it. Undefined: a part cannot be packed.
-   */
+  /** The whole packing after the move. `rowCounts`: the pods of each row before. Undefined: a part cannot be packed. */
   *after(move: Move, rowCounts: readonly number[]): Steps<PackedWhole | undefined> {
     const found: PackedPart[] = [];
     let price = 0;
@@ -251,8 +239,7 @@ function textOf({ rows, bins }: Packing): string {
 }
 
 /**
- * Moves one pod to the list of the new domain. Prefers a pod that already runs in the new domain, then one that does
- * not run in the old domain.
+ * Moves one pod to the new domain: first a pod that runs there already, then one that does not run in the old domain.
  */
 function movePod({ from, to }: Move, domainNow: DomainNow = () => undefined): void {
   const { items } = from.pods;

@@ -1,8 +1,7 @@
 /**
  * Divides pods with topology spread over their domains (mostly zones) before they are packed. A packing ignores
- * domains, so it would put pods together that the spread rule then refuses. Each domain gets as many pods as keep the
- * spread even. Running pods stay in their domain if the spread allows it. If a plan moved a pod, kube-scheduler could
- * refuse its successor while the new zone has as many pods.
+ * domains, so it would put pods together that the spread rule then refuses. Running pods stay in their domain if the
+ * spread allows it: kube-scheduler could refuse the successor of a moved pod while the new zone has as many pods.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { assert } from "../../../base/assert.ts";
@@ -16,15 +15,13 @@ import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { ClassDemand } from "./class-demands.ts";
 
 /**
- * A function: the value of the label `key` on the node where the pod runs. It returns undefined if the pod does not
- * run, or its node is unknown.
+ * The value of the label `key` on the node where the pod runs. Undefined: the pod does not run, or its node is unknown.
  */
 export type DomainNow = (pod: Pod, key: string) => string | undefined;
 
 /**
- * Replaces each demand whose pods can be divided by one demand for each domain that gets pods. Other demands stay
- * unchanged. If no demand can be divided, the same list is returned. `classes`: the classes (pods that are equal for
- * planning) of all pods of the batch.
+ * Replaces each demand whose pods can be divided by one demand for each domain that gets pods. If no demand can be
+ * divided, the same list is returned. `classes`: the classes (pods that are equal for planning) of the whole batch.
  */
 export function dividedByDomain(
   pass: Pass,
@@ -87,8 +84,8 @@ export function countDivided(queued: readonly QueuedPod[], classes: ReadonlySet<
 }
 
 /**
- * The topology groups whose selector also matches pods of the batch without that spread rule. The domain of such pods
- * is not known. So an even division of the pods with the rule would not make the spread even.
+ * The topology groups that also match pods of the batch without that spread rule. The domain of such pods is not known,
+ * so an even division of the other pods would not make the spread even.
  */
 function groupsWithOtherPods(classes: Iterable<PodClass>): ReadonlySet<TopologyGroup> {
   const found = new Set<TopologyGroup>();
@@ -110,10 +107,7 @@ function isAmong(rules: readonly Rule[], group: TopologyGroup): boolean {
 
 const NO_RULES: readonly Rule[] = [];
 
-/**
- * The topology groups of the pods' spread rules, if all of them use the same label. Empty: the pods cannot be divided,
- * because they have no spread rule, have other topology rules as well, or share a group with other pods.
- */
+/** The groups of the pods' spread rules. Empty: none, rules of several labels or other rules too, or shared groups. */
 function spreadGroups(
   { narrowingRules }: Variant,
   withOtherPods: ReadonlySet<TopologyGroup>,
@@ -160,18 +154,12 @@ export function countingOf({ countedBy }: PodClass, key: string): readonly Topol
   return countedBy.filter((group) => group.key === key && !group.inverse);
 }
 
-/**
- * For each group, the number of pods in each domain: running pods, and pods of the batch that the division has sent
- * there.
- */
+/** For each group, the pods in each domain: running pods, and those that the division has sent there. */
 class DomainCounts {
   readonly #counts = new Map<TopologyGroup, Map<string, number>>();
   /** For each group: how many of its pods are not divided yet. */
   readonly #expected = new Map<TopologyGroup, number>();
-  /**
-   * The cpu of all pods sent to each domain so far. Among domains with equally many pods, the one with the least cpu
-   * gets the next pod. Otherwise the first domain would get the odd pod of every group.
-   */
+  /** The cpu sent to each domain so far. It decides among domains with equally many pods. */
   readonly #cpu = new Map<string, number>();
 
   expect({ counting, pods }: Spread): void {
@@ -179,10 +167,7 @@ class DomainCounts {
       this.#expected.set(group, (this.#expected.get(group) ?? 0) + pods);
   }
 
-  /**
-   * Keeps the pod in the domain `now` and returns that domain. Undefined: the domain is full for an even spread, or not
-   * allowed.
-   */
+  /** Keeps the pod in the domain `now`. Undefined: `now` has its even share already, or is not allowed. */
   keep(spread: Spread, now: string | undefined, cpu: number): string | undefined {
     if (now === undefined || !spread.domains.some(({ domain }) => domain === now)) return undefined;
     if (!spread.groups.every((group) => this.#hasRoom(group, spread, now))) return undefined;
@@ -207,8 +192,7 @@ class DomainCounts {
   }
 
   /**
-   * Whether the domain `now` has less than its even share of the group's pods. If pods do not divide evenly, some
-   * domains get one more.
+   * Whether the domain `now` has less than its even share of the group's pods. A remainder gives some domains one more.
    */
   #hasRoom(group: TopologyGroup, { domains }: Spread, now: string): boolean {
     const counts = this.#of(group);

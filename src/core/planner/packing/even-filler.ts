@@ -1,7 +1,4 @@
-/**
- * Fills one bin (a node) again and again. Each time, every row (a set of equal pods) gets its even share of the items
- * that are left.
- */
+/** Fills one bin (a node) again and again, each time with an even share of every row (a set of equal pods). */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import { EVEN_WORK_PER_ROW, PARTS_OF_EVEN_BINS, WORK_PER_STEP } from "../settings.ts";
@@ -27,10 +24,7 @@ export class EvenFiller {
   readonly #packing: Packing;
   /** For each row: the number of items that are left. The caller changes this array. */
   readonly #left: Float64Array;
-  /**
-   * The rows by their ratio of cpu to memory. Shares are rounded in this order. What one row loses by rounding, the
-   * next row gets: neighbours have nearly the same ratio.
-   */
+  /** The rows by their ratio of cpu to memory. What one row loses by rounding, the next, similar row gets. */
   readonly #byShape: readonly number[];
   #byValue: readonly number[] = [];
   readonly #values: Float64Array;
@@ -53,8 +47,7 @@ export class EvenFiller {
   }
 
   /**
-   * Gives each resource a price, computed from the items that are left. Then fills one bin of each kind in `among`.
-   * Returns for each kind: the value of the bin's content, divided by the price of the bin.
+   * Prices resources by the items that are left, and fills one bin of each kind in `among`. Returns value over price.
    */
   *price(among: readonly number[]): Steps<Float64Array> {
     const { rows, bins } = this.#packing;
@@ -79,10 +72,7 @@ export class EvenFiller {
     return ratios;
   }
 
-  /**
-   * Fills a bin of the kind `index`: first the even share of each row, then the most valuable items while there is
-   * room. Returns the value of the content over the price of the bin.
-   */
+  /** Fills a bin of kind `index`: an even share of each row, then the most valuable items. Returns value over price. */
   fill(index: number): number {
     const { rows, bins } = this.#packing;
     const bin = bins[index] as Bin;
@@ -92,8 +82,7 @@ export class EvenFiller {
     this.#times.fill(0);
     this.#binsForAll = this.#countBins(bin, allowed);
     let value = 0;
-    // Shares are fractions. The rest after rounding carries over to the next row. Starting at 0.5 rounds to the nearest
-    // integer.
+    // The rest after rounding carries over to the next row. Starting at 0.5 rounds to the nearest integer.
     let owed = 0.5;
     for (const row of allowed) {
       owed += (this.#left[row] as number) / this.#binsForAll;
@@ -108,10 +97,7 @@ export class EvenFiller {
     return value > 0 ? value / bin.price : 0;
   }
 
-  /**
-   * The content of the last filled bin, and the number of bins to fill in the same way before shares are computed
-   * again.
-   */
+  /** The content of the last filled bin, and how many bins to fill like it before shares are computed again. */
   content(): PatternUse {
     const rows = this.#byShape.filter((row) => (this.#times[row] as number) > 0);
     const times = rows.map((row) => this.#times[row] as number);
@@ -123,9 +109,7 @@ export class EvenFiller {
     return { pattern, bins };
   }
 
-  /**
-   * The rows that have items left and of which one item fits into the empty bin, by shape. Sets `#isAllowed` for them.
-   */
+  /** The rows, by shape, with items left of which one fits into the empty bin. Sets `#isAllowed` for them. */
   #allowedRows({ rows, amounts }: Bin): readonly number[] {
     const own = within(this.#allowed, rows, () => new Set(rows));
     this.#isAllowed.fill(0);

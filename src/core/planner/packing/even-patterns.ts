@@ -1,7 +1,7 @@
 /**
  * Even patterns: each bin gets the share of every row (a set of equal items) that it would get if all bins were of its
- * kind. So cpu-heavy and memory-heavy items are used up at the same time. Greedy filling may use up all items of one
- * shape first; the other shape alone then fills bins badly. Even patterns need no search.
+ * kind. So cpu-heavy and memory-heavy items are used up at the same time. Greedy filling may leave one shape over,
+ * which alone fills bins badly.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { MOST_OVER_EVEN, PRICED_AGAIN_AT, WORK_PER_STEP } from "../settings.ts";
@@ -9,9 +9,8 @@ import { EvenFiller } from "./even-filler.ts";
 import type { Bin, Packing, PatternUse, WorkBudget } from "./packing.ts";
 
 /**
- * Packs all items into the kinds of bins in `among`. `counts`: for each row, the number of items. Undefined: an item
- * fits no bin, the budget is spent, or the price is far above the lower bound. In the last case, other ways of packing
- * find cheaper solutions.
+ * Packs all items into the kinds of bins in `among`. `counts`: the items of each row. Undefined: an item fits no bin,
+ * the budget is spent, or the price is far above the lower bound.
  */
 export function* packEvenly(
   packing: Packing,
@@ -56,8 +55,8 @@ export function* packEvenly(
 
 /**
  * The content of the kind of bin that is worth most for its price now. `ratios`: value over price of each kind when it
- * was filled last. A ratio seldom rises while items are used up. So only the kind with the highest known ratio is
- * filled again, until the highest ratio is up to date. Undefined: no bin holds any item that is left.
+ * was filled last. A ratio seldom rises, so only the kind with the highest one is filled again. Undefined: no bin holds
+ * any item.
  */
 function bestFilling(
   filler: EvenFiller,

@@ -1,7 +1,6 @@
 /**
  * Greedy filling. Each kind of bin is filled in a fixed order of rows (sets of equal items). The kind with the most
- * value for its price is used as often as enough items are left. Then all kinds are filled again with the remaining
- * items.
+ * value for its price is used as often as enough items are left. Then all kinds are filled again.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";

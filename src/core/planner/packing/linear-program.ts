@@ -1,7 +1,4 @@
-/**
- * The linear program of column generation. A row is a set of equal items (pods), a pattern is the content of one bin
- * (node).
- */
+/** The linear program of column generation. A row is a set of equal items, a pattern is the content of one bin. */
 import { ColumnList, type PatternColumn } from "./column-list.ts";
 import {
   type Bin,
@@ -29,8 +26,7 @@ export interface PatternMix {
 }
 
 /**
- * The restricted master problem of column generation: the cheapest mix of the patterns that are known so far. It is
- * solved by the revised simplex method, which keeps the inverse of the basis.
+ * The cheapest mix of the patterns known so far, by the revised simplex method, which keeps the inverse of the basis.
  */
 export class LinearProgram {
   readonly #rows: readonly number[];
@@ -72,10 +68,7 @@ export class LinearProgram {
     });
   }
 
-  /**
-   * Starts with one pattern for each of these rows: only items of that row, in the bin that is cheapest for them.
-   * `counts`: for each row of the packing, the number of items. Undefined: the items of some row fit no bin.
-   */
+  /** One pattern for each row as a start: its items alone in their cheapest bin. Undefined: some item fits no bin. */
   static start(
     packing: Packing,
     bins: readonly number[],
@@ -113,17 +106,13 @@ export class LinearProgram {
     return price;
   }
 
-  /**
-   * Adds the columns that lower the price, one by one, until no column does or the budget is spent. Returns whether the
-   * mix has changed.
-   */
+  /** Adds columns that lower the price until none does or the budget is spent. Returns whether the mix has changed. */
   improve(columns: readonly PatternColumn[], budget: WorkBudget): boolean {
     let changed = false;
     const dualPrices = this.#dualPrices;
     const list = new ColumnList(columns);
     for (let step = 0; step < columns.length * 3 && budget.units > 0; step++) {
-      // The entering column has the best ratio of gain to price. By the gain alone, large bins would enter first and be
-      // replaced later.
+      // The best ratio of gain to price enters first. By the gain alone, large bins would enter and be replaced later.
       const { at, gain: share } = list.best(dualPrices, ENTRY_MARGIN);
       const best = columns[at];
       // If a row has a negative dual price, packing more of its items than exist lowers the price.

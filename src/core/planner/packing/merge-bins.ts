@@ -1,6 +1,5 @@
 /**
- * Replaces two bins (nodes) by one larger bin that costs no more than the two. The last two bins of a solution are
- * often half full, because patterns are found one after the other and rounded down.
+ * Replaces two bins (nodes) by one larger bin that costs no more. Rounding often leaves the last two bins half full.
  */
 import { MOST_MERGES_TRIED } from "../settings.ts";
 import {
@@ -12,10 +11,7 @@ import {
   type Row,
 } from "./packing.ts";
 
-/**
- * Tries the bins whose pattern is used only once, the cheapest first. Each is merged with the bin with which it saves
- * most, if one bin can hold both contents and costs no more.
- */
+/** Tries bins whose pattern is used once, the cheapest first, and merges each with the bin where that saves most. */
 export function mergeBins(packing: Packing, uses: readonly PatternUse[]): readonly PatternUse[] {
   let merged = [...uses];
   const price = ({ pattern }: PatternUse) => (packing.bins[pattern.bin] as Bin).price;

@@ -1,6 +1,5 @@
 /**
- * The kinds of bins (nodes) of a packing: for each set of requirements, each instance type at the price of its cheapest
- * offering.
+ * The kinds of bins (nodes) of a packing: for each set of requirements, each instance type at its cheapest offering.
  */
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import type { Pass } from "../../provisioning/place.ts";
@@ -14,10 +13,7 @@ import { type Bin, holds, type Row } from "./packing.ts";
 export interface NodeBin extends Bin {
   readonly template: Template;
   readonly set: SetId;
-  /**
-   * The domain, such as the zone, of the node. Absent: no row for these nodes is divided over domains by topology
-   * spread.
-   */
+  /** The domain of the node, such as its zone. Absent: topology spread divides none of its rows. */
   readonly domain?: Domain | undefined;
   /** The index of the instance type in the NodePool's table. */
   readonly type: number;
@@ -65,10 +61,7 @@ export function nodeBins(
   });
 }
 
-/**
- * The amounts that a node of the type has for pods, after daemon overhead. For a burstable type, cpu is the baseline:
- * CPU credits run out.
- */
+/** What a node of the type has for pods, after daemon overhead. A burstable type counts with its baseline cpu. */
 function amountsOf(
   { table }: Template,
   type: number,

@@ -20,8 +20,7 @@ interface PackingTerms {
 }
 
 /**
- * Places the pods that it can and returns the rest, in order. Undefined: the new nodes would cost more than
- * `mostMicroUsd`, because the lower bound on their cost does. Then no pod was placed on a new node.
+ * Places the pods that it can and returns the rest, in order. Undefined: even the lower bound exceeds `mostMicroUsd`.
  */
 export function* packBelow(
   pass: Pass,
@@ -54,10 +53,7 @@ export function* packBelow(
   return rest;
 }
 
-/**
- * Places pods on existing nodes, which cost nothing more. Returns the remaining pods, in order. If there are no
- * existing nodes, returns the same list.
- */
+/** Places pods on existing nodes, which cost nothing more. Returns the remaining pods, in order. */
 function* withoutPlaced(pass: Pass, queued: readonly QueuedPod[]): Steps<readonly QueuedPod[]> {
   if (pass.nodes.length === 0) return queued;
   return yield* filterInSteps(queued, (item) => !placeOnExisting(pass, item));

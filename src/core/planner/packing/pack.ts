@@ -50,10 +50,7 @@ type Solution = readonly PatternUse[];
 
 type PackOptions = Pick<PlannerOptions, "dualPriceOrders"> & WithoutHeuristics;
 
-/**
- * Packs the items of each independent part, if it has a solution. A part has none if an item fits no bin, or if the
- * budget was spent before a solution was found. Undefined: no part has one.
- */
+/** The solutions of the independent parts together. A part without a solution is left out. Undefined: none has one. */
 export function* pack(
   packing: Packing,
   { prices }: ResourcePrices,
@@ -132,8 +129,7 @@ function* cheapestSolution(
   const refilled = hasColumns ? "all" : "ahead";
   const greedy: GreedyTask = { packing, bins, counts, values, refilled };
   const orders = fillingOrders(packing, values);
-  // Rounds of reweighted greedy move far away from their start. So one order is as good a start as the best of all
-  // five.
+  // Reweighted greedy moves far away from its start, so one order is as good a start as five.
   const isOneOrder = !hasColumns || !uses(options, "fillingOrders");
   for (const order of isOneOrder ? orders.slice(0, 1) : orders) {
     yield;
@@ -164,9 +160,8 @@ interface ColumnStep {
 }
 
 /**
- * Two kinds of solutions. One is the cheapest mix of patterns that column generation finds, with the remaining items
- * packed evenly or greedily. The other packs all items greedily by the dual prices of the mix. `known`: the solutions
- * of the steps before.
+ * Two kinds of solutions: the cheapest mix of patterns with the remaining items packed evenly or greedily, and all
+ * items packed greedily by the dual prices of the mix. `known`: the solutions of earlier steps.
  */
 function* solutionsByColumns(
   { greedy, bins, prices, isEven }: ColumnStep,
@@ -200,9 +195,8 @@ function* solutionsByColumns(
 }
 
 /**
- * Raises dual prices to a small positive value. `values`: what the resources of one item of each row cost. If the mix
- * packs more items of a row than exist, the row's dual price is zero, or negative if the budget ended early. Greedy
- * filling would never fill a bin for such a row, so the whole solution would fail.
+ * Raises dual prices to a small positive value. If the mix packs more items of a row than exist, the dual price of the
+ * row is zero or less. Greedy filling would never fill a bin for such a row, and the whole solution would fail.
  */
 function aboveZero(dualPrices: Float64Array, values: Float64Array): Float64Array {
   return dualPrices.map((one, row) => Math.max(one, (values[row] as number) * LEAST_DUAL_SHARE));
@@ -219,8 +213,7 @@ function hostRuleShare({ rows, dimensions, hostDimensions = 0 }: Packing): numbe
 }
 
 /**
- * The steps that are lent to even patterns, and to the first greedy filling, if the budget is small. Without them, a
- * packing of hundreds of rows with a few items each finds no solution in its budget.
+ * Steps lent to the first fillings if the budget is small. Otherwise hundreds of rows with few items find no solution.
  */
 function lentWork({ units }: WorkBudget, items: number): number {
   return Math.max(0, Math.min(items * LENT_WORK_PER_POD, MOST_LENT_WORK) - units);

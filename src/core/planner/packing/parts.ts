@@ -1,7 +1,6 @@
 /**
  * Divides a packing into independent parts. Rows (sets of equal pods) that no bin may hold together, such as pods of
- * different zones, do not affect each other. Packing each part alone takes far less work than packing all parts
- * together.
+ * different zones, do not affect each other. Parts take far less work to pack than the whole.
  */
 import { assert } from "../../../base/assert.ts";
 import type { Packing, PatternUse } from "./packing.ts";
@@ -30,10 +29,7 @@ export function partsOf(packing: Packing): readonly PackingPart[] {
   });
 }
 
-/**
- * For each row: the first row of its part. Two rows belong to one part if some bin may hold both, or if other rows
- * connect them.
- */
+/** For each row: the first row of its part. Rows that some bin may hold together belong to one part. */
 function linked({ rows, bins }: Packing): readonly number[] {
   const firstRows = rows.map((_, index) => index);
   for (const list of new Set(bins.map((bin) => bin.rows))) {

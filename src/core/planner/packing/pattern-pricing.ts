@@ -1,7 +1,6 @@
 /**
- * The pricing step of column generation: finds patterns (contents of one bin) that are worth more than the bin costs at
- * the dual prices. Bins are first filled greedily in four orders. If no such pattern is found, branch and bound
- * searches for one.
+ * The pricing step of column generation: finds patterns (contents of one bin) that are worth more than their bin at the
+ * dual prices. Greedy filling in four orders is tried first, then branch and bound.
  */
 import { uses, type WithoutHeuristics } from "../heuristics.ts";
 import { BRANCH_AND_BOUND_STEPS, PATTERNS_PER_ROUND } from "../settings.ts";
@@ -43,10 +42,7 @@ export class PatternPricing {
     this.#filler = BinFiller.of(task.packing);
   }
 
-  /**
-   * For each kind of bin, the best pattern by greedy filling, if it is worth more than its price. At most
-   * `PATTERNS_PER_ROUND` patterns, the best ones first.
-   */
+  /** For each kind of bin, its best greedy pattern if it is worth more than the bin. `PATTERNS_PER_ROUND` at most. */
   greedily(bins: readonly number[], dualPrices: Float64Array): PatternColumn[] {
     const { packing } = this.#task;
     const found: Found[] = [];
@@ -102,10 +98,7 @@ function bestOf(found: Found[]): PatternColumn[] {
   return found.slice(0, PATTERNS_PER_ROUND).map(({ column }) => column);
 }
 
-/**
- * Four orders of the rows (sets of equal items). The key of a row is its dual price, divided by one of these: what its
- * resources cost, its cpu, its memory, its cpu and memory together.
- */
+/** Four orders of the rows, by dual price over: the cost of their resources, cpu, memory, cpu and memory together. */
 class PricingOrders {
   /** For each order and each row: the number by which the row's dual price is divided. */
   readonly #divisors: readonly Float64Array[];

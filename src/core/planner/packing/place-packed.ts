@@ -23,10 +23,7 @@ interface PlannedNode {
 /** The classes of a row that still have pods without a place. They have the order of the row. */
 type RowQueue = ClassPods[];
 
-/**
- * Places pods on new nodes and removes them from the rows of the demand. Returns the pods that are left in the rows.
- * `solution`: which kinds of nodes, how many of each, and how many pods of each row they hold.
- */
+/** Places pods on new nodes as `solution` says, and removes them from the rows. Returns the pods that are left. */
 export function* placePacked(
   pass: Pass,
   demand: PackingDemand,
@@ -50,10 +47,7 @@ export function* placePacked(
   return demand.rows.flatMap(({ classes }) => classes.flatMap(({ items }) => items));
 }
 
-/**
- * An empty planned node for the bin. Undefined: the limits of the NodePool allow no such node, or the NodePool has no
- * node in the bin's zone.
- */
+/** An empty planned node for the bin. Undefined: the NodePool's limits or its zones forbid the node. */
 function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undefined {
   const { template, domain } = bin;
   const { within, exhausted } = template.budget;
@@ -67,16 +61,10 @@ function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undef
   return { claim, bin };
 }
 
-/**
- * For each set of allowed types: those of them that are not burstable. A cache, because limits seldom change the
- * allowed types.
- */
+/** Cache: for each set of allowed types, those of them that are not burstable. */
 const STEADY = new WeakMap<Bits, Bits>();
 
-/**
- * The instance types that a node may have. Burstable types are excluded, except the planned one. A cheaper burstable
- * type could have the capacity for the pods and be launched, although its baseline cpu is too small for them.
- */
+/** The types of a node, without burstable ones except the planned one: their baseline cpu may be too small. */
 export function typesFor(
   { template: { steady }, type }: Pick<NodeBin, "template" | "type">,
   allowed: Bits,
@@ -109,10 +97,7 @@ function unfilled(
   return { bin, wanted };
 }
 
-/**
- * Fills nodes whose pods have topology spread. No domain may be more than maxSkew pods ahead of the others. So the
- * nodes take turns: each takes the pods that the spread allows now, until no node takes any more.
- */
+/** Nodes whose pods have topology spread take turns: no domain may be more than maxSkew pods ahead of the others. */
 function* fillInTurns(pass: Pass, nodes: readonly UnfilledNode[]): Steps<void> {
   let tries = 0;
   for (let open = nodes, isFilling = true; isFilling; open = open.filter(wantsMore)) {
@@ -169,10 +154,7 @@ function placeOfClass(pass: Pass, node: PlannedNode, pods: ClassPods, most: numb
   return placed;
 }
 
-/**
- * Places the next pod of the class. False: the node refuses it, or could no longer be of its planned instance type with
- * it.
- */
+/** Places the next pod of the class. False: the node refuses it, or would no longer have its planned instance type. */
 function placeNext(pass: Pass, { claim, bin }: PlannedNode, pods: ClassPods): boolean {
   const { podClass, variant, items } = pods;
   const item = items.at(-1) as QueuedPod;

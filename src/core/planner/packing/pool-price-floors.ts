@@ -15,10 +15,7 @@ export class PoolPriceFloors {
     this.#space = space;
   }
 
-  /**
-   * The bound for these requests in micro-dollars an hour: their share of a node that is filled completely. `set`: the
-   * requirements that the node must satisfy.
-   */
+  /** The price of these requests as a share of a completely filled node that meets `set`, in micro-dollars an hour. */
   of(template: Template, set: SetId, requests: Resources): number {
     const key = `${template.index} ${set}`;
     const floor = within(this.#floors, key, () => {

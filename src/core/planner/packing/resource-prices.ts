@@ -1,13 +1,11 @@
 /**
  * Dual prices of resources: a price for one unit of each dimension (resource), such that no bin's content is worth more
- * than the bin costs. So all items together, at these prices, are a lower bound on the price of every packing (linear
- * programming duality). A kind of bin whose full content is worth nearly its price is a good choice.
+ * than the bin costs. So all items together, at these prices, are a lower bound on the price of every packing.
  */
 import type { Packing } from "./packing.ts";
 import { maximise } from "./simplex.ts";
 
 export interface ResourcePrices {
-  /** The price of each dimension. */
   readonly prices: Float64Array;
   /** The lower bound on the price of every packing. */
   readonly leastCost: number;
@@ -23,8 +21,7 @@ export function resourcePrices(packing: Packing, counts: ArrayLike<number>): Res
     }
   });
   const wanted = [...demand.keys()].filter((d) => (demand[d] as number) > 0);
-  // Amounts become shares of the demand. Bytes and cores are then numbers of similar size, so the simplex method rounds
-  // less.
+  // Amounts become shares of the demand: bytes and cores are then of similar size, so the simplex method rounds less.
   const table = bins.map(({ amounts }) =>
     wanted.map((d) => Math.max(0, (amounts[d] as number) / (demand[d] as number))),
   );

@@ -1,8 +1,7 @@
 /**
- * Reweighted greedy: greedy filling is repeated. Each time, items have higher values if their last bins held little
- * value for their price. Such items are packed earlier in the next round, into better bins. Host rules allow few of
- * their pods on one node, and so need many small bins. For them, a few rounds find as much as column generation in a
- * fraction of its time.
+ * Reweighted greedy: greedy filling is repeated, with higher values for items whose last bins held little value for
+ * their price. Such items are then packed earlier, into better bins. Pods under host rules need many small bins. For
+ * them, a few rounds find as much as column generation in a fraction of its time.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { REWEIGHTED_ROUNDS, ROUNDS_PER_SHAPE } from "../settings.ts";
@@ -11,9 +10,8 @@ import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts
 import { byKeys, ratioOrders } from "./row-orders.ts";
 
 /**
- * The solutions of all rounds, until the budget is spent. `start`: the solution that sets the first weights. A round by
- * value uses only the kinds of bins that occur in a `known` solution: it would spend most of its time on kinds that it
- * never chooses. A round by shape (ratio of cpu and memory) uses all kinds.
+ * The solutions of all rounds, until the budget is spent. `start` sets the first weights. A round by value uses only
+ * the kinds of bins of `known` solutions, to save time. A round by shape (ratio of cpu and memory) uses all kinds.
  */
 export function* reweightedGreedy(
   task: Omit<GreedyTask, "refilled">,
@@ -43,10 +41,7 @@ export function* reweightedGreedy(
   return found;
 }
 
-/**
- * Raises the value of each row whose bins hold less value for their price than the average of all bins. Lowers the
- * value of the other rows.
- */
+/** Raises the values of rows whose bins hold less value for their price than the average, and lowers the others. */
 function reweight(
   { rows, bins }: Packing,
   solution: readonly PatternUse[],
@@ -71,14 +66,12 @@ function reweight(
 }
 
 /**
- * The factor to the power of 3/8, so that values change slowly. Square roots are exact; the last digit of `Math.pow`
- * differs between versions of V8.
+ * The factor to the power of 3/8. Square roots are exact; the last digit of `Math.pow` differs between versions of V8.
  */
 function damped(factor: number): number {
   return Math.sqrt(Math.sqrt(factor * Math.sqrt(factor)));
 }
 
-/** The value of the content of one bin. */
 function contentValue({ rows, times }: Pattern, values: Float64Array): number {
   let sum = 0;
   for (let at = 0; at < rows.length; at++)

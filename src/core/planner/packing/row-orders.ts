@@ -4,10 +4,7 @@ import type { Packing } from "./packing.ts";
 /** With at least this many rows, the engine's sort is faster than insertion sort (`bench -- speed`). */
 const MANY_TO_SORT = 256;
 
-/**
- * Sorts rows in place by their keys, the largest first; equal keys by index. Few rows are sorted by insertion sort. It
- * is fast for rows that are nearly in order, which is so if keys have changed little since the last sort.
- */
+/** Sorts rows in place, the largest key first, equal keys by index. Insertion sort is fast for nearly sorted rows. */
 export function largestKeyFirst(rows: number[], keys: Float64Array): number[] {
   if (rows.length >= MANY_TO_SORT)
     return rows.sort((a, b) => (keys[b] as number) - (keys[a] as number) || a - b);

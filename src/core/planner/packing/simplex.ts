@@ -1,7 +1,4 @@
-/**
- * The simplex method for small, dense linear programs of tens of variables. All limits are zero or more, so x = 0 is a
- * feasible start. Equal input takes equal steps.
- */
+/** The simplex method for small, dense linear programs. Limits are zero or more, so x = 0 is a feasible start. */
 
 /**
  * Maximises `objective · x` with `rows[i] · x <= limits[i]` and `x >= 0`. Limits must not be negative. Undefined: the
@@ -18,10 +15,7 @@ export function maximise(
   const table = rows.map((row, at) => [...row, limits[at] as number]);
   table.push([...objective.map((one) => -one), 0]);
   const goal = table[rows.length] as number[];
-  /**
-   * The variable that stands for each row and each column: an x if its number is below `columns`, else a slack
-   * variable.
-   */
+  /** The variable of each row and each column: an x if its number is below `columns`, else a slack variable. */
   const inRow = rows.map((_, at) => columns + at);
   const inColumn = objective.map((_, at) => at);
   for (let step = 0; step < maxPivots; step++) {
@@ -92,10 +86,7 @@ function pivot(table: readonly number[][], leaving: number, entering: number): v
   for (const other of table) if (other !== row) clearColumn(other, row, entering, by);
 }
 
-/**
- * Subtracts a multiple of `row` from `other`, so that the entering variable leaves `other`. A separate function,
- * because V8 then compiles it early.
- */
+/** Subtracts a multiple of `row` from `other`. A separate function, because V8 then compiles it early. */
 function clearColumn(other: number[], row: readonly number[], entering: number, by: number): void {
   const factor = other[entering] as number;
   if (factor === 0) return;

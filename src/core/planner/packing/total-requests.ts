@@ -2,10 +2,7 @@
 import type { Resources } from "../../../apis/resources.ts";
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";
 
-/**
- * The sum of the requests. `counts`: the number of pods of each class (pods that are equal for planning). `some`: the
- * classes to add up; absent: all.
- */
+/** The sum for the classes in `some` (default: all). `counts`: the pods of each class (pods equal for planning). */
 export function totalRequests(
   counts: ReadonlyMap<PodClass, number>,
   some: Iterable<PodClass> = counts.keys(),

@@ -1,10 +1,8 @@
 /**
  * Cheapest-node greedy: each pod goes to the planned node whose price rises least, or to a new node if that is cheaper.
- * The greedy rules always use a planned node that fits, even if its price rises much. For example, one pod's preference
- * for expensive instance types can make a large node expensive.
- *
- * The batch is then planned again without each of the plan's zones in turn. The first pod chooses the zone that is
- * cheapest for itself. That zone may have no instance type that is large enough for later pods.
+ * The greedy rules always use a planned node that fits, even if its price rises much.
+ * The batch is then planned again without each zone of the plan in turn: the zone that is cheapest for the first pod
+ * may have no instance type that is large enough for later pods.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";

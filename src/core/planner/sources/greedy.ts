@@ -1,7 +1,4 @@
-/**
- * The greedy rules: the largest pod first, each on the first node that accepts it. They are the first plan source, so
- * plans of other sources are compared with the greedy plan.
- */
+/** The greedy rules, the first plan source: the largest pod first, each on the first node that accepts it. */
 import type { Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";
 import { PriceFloor } from "../../provisioning/pools/price-floor.ts";

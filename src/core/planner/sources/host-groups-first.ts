@@ -9,8 +9,7 @@ import { affinityGroupsOf } from "../../provisioning/together.ts";
 import { placesMore } from "../acceptance.ts";
 
 /**
- * The batch in a new order: first the pods of those affinities that have a pod without a place in this plan. Undefined:
- * there are none, or the new order places no more pods.
+ * The batch with the pods of affinities that have a pending pod in front. Undefined: this order places no more pods.
  */
 export function* withHostGroupsFirst(
   batch: Batch,
@@ -20,7 +19,6 @@ export function* withHostGroupsFirst(
   const together = yield* affinityGroupsOf(batch.queued, pending);
   if (together.size === 0) return undefined;
   const ahead = { ...batch, together };
-  // Most groups without a place fit on no node at all and are pending in each pass. So one greedy plan is made first,
-  // to see whether the new order helps.
+  // Most groups without a place fit nowhere, in each pass. So one greedy plan shows first whether the order helps.
   return placesMore(yield* planOf(ahead), plan) ? ahead : undefined;
 }

@@ -1,7 +1,7 @@
 /**
  * A proven lower bound on the number of nodes of a greedy plan without existing nodes. A host rule (anti-affinity or
- * spread over hosts) allows only so many of its pods on one node. The bound counts only pods that surely get a place:
- * host rules are their only topology rules, and limits have room for their nodes.
+ * spread over hosts) limits its pods on one node. Only pods count that surely get a place: they have no other topology
+ * rules, and the limits have room for their nodes.
  */
 import { type PodClass, variantsOf } from "../../provisioning/batch/pod-class.ts";
 import type { Pass } from "../../provisioning/place.ts";
@@ -13,10 +13,7 @@ import {
 } from "../../provisioning/topology/topology-group.ts";
 import type { ClassPods } from "../packing/class-demands.ts";
 
-/**
- * The bound, by the host rule that needs most nodes. 0: nothing is proven. `rows`: the packed pods. `batchPods`: the
- * number of pods in the batch.
- */
+/** The nodes that the most demanding host rule needs. 0: nothing is proven. `batchPods`: the pods of the batch. */
 export function leastHosts(
   classes: Pass["classes"],
   templates: readonly Template[],
@@ -35,10 +32,7 @@ export function leastHosts(
   return hosts;
 }
 
-/**
- * The most pods of a host rule on one host. For a spread it is maxSkew, because a new host without pods is always
- * possible. For an anti-affinity it is 1.
- */
+/** The most pods of a host rule on one host: maxSkew for a spread, because an empty host is always possible, else 1. */
 export function perHostOf({ type, maxSkew }: TopologyGroup): number {
   return type === "spread" ? maxSkew : 1;
 }
@@ -47,8 +41,7 @@ export function perHostOf({ type, maxSkew }: TopologyGroup): number {
 function alwaysKept(classes: Pass["classes"], podClass: PodClass): readonly Rule[] {
   let kept: readonly Rule[] | undefined;
   for (const variant of variantsOf(classes, podClass)) {
-    // A pod with zone rules or volumes may find no place: its zone may be full, or its volume may be in a zone without
-    // nodes.
+    // A pod with zone rules or volumes may find no place: its zone is full, or its volume is in a zone without nodes.
     if (variant.narrowingRules.length > 0 || podClass.hasVolumes) return [];
     const own = variant.hostRules;
     kept =

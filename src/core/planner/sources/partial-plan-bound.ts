@@ -1,8 +1,7 @@
 /**
  * A lower bound on the price of a greedy plan while it is made: each open node counts with the cheapest instance type
- * that it may still be of. Each further pod only takes types away from a node, and no node is dropped, so the bound
- * never falls. A plan whose bound is too high need not be finished. Nodes that will surely be opened later count with
- * the cheapest type of all.
+ * that it may still be of. The bound never falls, so a plan whose bound is too high need not be finished. Nodes that
+ * will surely be opened later count with the cheapest type of all.
  */
 import type { NewNodeClaim } from "../../provisioning/nodes/new-nodeclaim.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";

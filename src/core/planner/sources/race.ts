@@ -1,7 +1,6 @@
 /**
- * A race between the greedy rules and a packing by price. The price of a greedy plan only grows while it is made. Once
- * it exceeds the expected price of a packing, the greedy rules stop, and the packing is made. If the packing is as
- * cheap as expected, the greedy plan would have lost and is never finished.
+ * A race between the greedy rules and a packing by price. Once the unfinished greedy plan costs more than a packing is
+ * expected to cost, the packing is made. If it is as cheap as expected, the greedy plan is never finished.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { OpenClaims } from "../../provisioning/nodes/open-claims.ts";
@@ -27,11 +26,8 @@ export interface Race {
 
 /**
  * The race of this batch. Undefined: the price of a packing cannot be predicted, so the greedy plan is finished first.
- * That is so in these cases:
- * - Pods with an affinity to each other are placed first.
- * - The pods differ in priority.
- * - There are existing nodes.
- * - NodePools differ in rank (weight).
+ * Reasons: affinity groups are placed first, pods differ in priority, nodes exist, or NodePools differ in rank
+ * (weight).
  */
 export function* raceOf(
   { base, queued, isOfOnePriority, together }: Batch,

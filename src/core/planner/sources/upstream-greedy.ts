@@ -1,7 +1,4 @@
-/**
- * Upstream's greedy rules exactly. The greedy rules of karpenter-ts choose zones and other domains with more care, but
- * sometimes upstream's choice costs less or places one more pod.
- */
+/** Upstream's greedy rules exactly. Their choice of zones sometimes costs less, or places one more pod. */
 import { planAsUpstream } from "../../provisioning/solve.ts";
 import type { PlanStep } from "../plan-step.ts";
 
