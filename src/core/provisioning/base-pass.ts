@@ -1,7 +1,4 @@
-/**
- * The scheduling state from which all plans of a batch start: the NodePools with their instance types, the existing
- * nodes, topology, volumes, reservations and devices. No pod is placed yet.
- */
+/** The scheduling state from which all plans of a batch start, with no pod placed yet. */
 import type { Pod } from "../../apis/core/pod.ts";
 import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { atOnce } from "../../base/steps.ts";
@@ -29,10 +26,7 @@ import { Topology } from "./topology/topology.ts";
 /** A pass in which no pod is placed. Plans work on its forks: changes that are undone after each plan. */
 export type BasePass = Pass & { readonly classes: PodClasses; readonly forks: Forks };
 
-/**
- * The scheduling state before any pod is placed. `idle`: there are no pods to place, so NodePools are not prepared.
- * `nodes`: the existing nodes that may take pods.
- */
+/** The scheduling state before any pod is placed. `idle`: there are no pods to place, so pools are not prepared. */
 export function createPass(
   input: SchedulingInput,
   volumes: VolumeIndex,

@@ -1,7 +1,7 @@
 /**
  * A fork is a set of changes to the scheduling state that can be undone. Alternative plans and what-if questions all
- * use one state. Each opens a fork, changes the state, reads the result, and undoes the changes, newest first. Forks
- * nest: an inner fork is undone before the outer one is used again.
+ * use one state. Each opens a fork, changes the state, reads the result, and undoes the changes. Forks nest: an inner
+ * fork is undone before the outer one is used again.
  */
 import { assert } from "../../base/assert.ts";
 import type { DeviceAccess } from "./nodes/device-access.ts";
@@ -21,15 +21,9 @@ export interface Savepoint {
 export interface ForkOptions {
   /** What NodePools say about their new nodes. The fork charges planned nodes against the limits of these NodePools. */
   readonly templates: readonly Template[];
-  /**
-   * Whether topology domains (such as zones) are chosen as in upstream (see {@link Topology.begin}). An inner fork uses
-   * the value of the outer one.
-   */
+  /** Whether topology domains are chosen as in upstream ({@link Topology.begin}). The outermost fork decides. */
   readonly asUpstream?: boolean;
-  /**
-   * Clears the nodes that pod classes (pods that are equal for planning) remember as refusing them. Called after
-   * changes were undone.
-   */
+  /** Called after changes were undone: clears which nodes refuse pod classes (pods that are equal for planning). */
   readonly forget: () => void;
 }
 
@@ -51,7 +45,6 @@ export class Forks {
     return this.#devices?.state.ledger.now() ?? 0;
   }
 
-  /** Undoes all changes to devices, except the first `changes`. */
   rollBackDevices(changes: number): void {
     this.#devices?.state.ledger.backTo(changes);
   }
@@ -85,10 +78,7 @@ export class Forks {
 
 export class Fork {
   readonly #forks: Forks;
-  /**
-   * The number of the fork, unique among the forks of this state. A node stores the number of the fork that last placed
-   * a pod on it.
-   */
+  /** The number of the fork. A node stores the number of the fork that last placed a pod on it. */
   readonly #number: number;
   readonly #templates: readonly Template[];
   readonly #budgets: readonly Budget[];

@@ -32,16 +32,10 @@ import { Requirements } from "../scheduling/requirements.ts";
 import { plannedPodsAnnotation } from "../state/planned-pods.ts";
 import type { PlannedClaim } from "./result.ts";
 
-/**
- * The most characters of a generated name before its random suffix. The API server cuts longer names here and appends
- * five random letters.
- */
+/** The API server cuts a generated name to this many characters and appends five random letters. */
 const MAX_NAME_STEM = 58;
 
-/**
- * The object to create, in the API version of its pool, named `<pool>-<nameSuffix>`. It has no finalizer; the lifecycle
- * controller of claims adds it.
- */
+/** The object to create, in the API version of its pool, named `<pool>-<nameSuffix>`, without a finalizer. */
 export function claimManifest(planned: PlannedClaim, nameSuffix: string): KubeObject {
   const { pool } = planned;
   const kind = poolKind(pool);
@@ -98,8 +92,8 @@ export function poolLabels(pool: Pool): Record<string, string> {
 }
 
 /**
- * Labels for keys that users defined and the pool or its pods require, each with the lowest allowed value. Well-known
- * labels are left out, because the launched instance sets them. A requirement that only excludes values needs no label.
+ * Labels for keys that users defined and the pool or its pods require, each with the lowest allowed value. The launched
+ * instance sets well-known labels. A requirement that only excludes values needs no label.
  */
 function claimLabels(planned: PlannedClaim): Record<string, string> {
   const labels: Record<string, string> = {};

@@ -31,21 +31,18 @@ export interface Pass {
   /** Called before an existing node gets a pod. Absent: changes are never undone. */
   readonly onTouch?: (node: ExistingNode) => void;
   /**
-   * Whether this what-if question (a plan without some nodes) has left the node unchanged. If so, the node's refusal is
-   * valid for all questions. Absent: only one plan is made.
+   * Whether this what-if question has left the node unchanged. Then the node's refusal is valid for all questions.
+   * Absent: only one plan is made.
    */
   readonly isUntouched?: (node: ExistingNode) => boolean;
   /** Indices of existing nodes that may not take pods. Absent: all may. */
   readonly closed?: Marks | undefined;
-  /**
-   * Cost of a node beyond its instance, in micro-dollars per hour. Absent: pods are placed without regard to prices.
-   */
+  /** Cost of a node beyond its instance, in micro-dollars per hour. Absent: prices have no effect. */
   readonly nodeMicroUsd?: number | undefined;
 }
 
 /**
  * The value of `failedAt` for a class (pods that are equal for planning) that stays refused for the rest of the plan.
- * It has no topology rules, no volumes and no resource claims.
  */
 const HOPELESS = Number.POSITIVE_INFINITY;
 
@@ -75,8 +72,7 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     if (joins && onOpenClaim(pass, tried, "acceptsBeside")) return "placed";
     if (onOpenClaim(pass, tried)) return "placed";
     const outcome = onNewClaim(pass, tried);
-    // A pod that waits for a reservation keeps its preferences and uses no other pool: the reservation may be free in
-    // the next pass.
+    // A pod that waits for a reservation uses no other pool: the reservation may be free in the next pass.
     if (outcome === "deferred") podClass.failedAt = progressOf(pass, podClass);
     if (outcome !== "none") return outcome;
     dependsOnOthers ||= variant.rules.length > 0 || podClass.sharesClaims;
@@ -102,7 +98,7 @@ export function isStuck(pass: Pass, podClass: PodClass): boolean {
 
 /**
  * A number that grows whenever a class that failed may succeed now: a planned node was opened, a topology group of the
- * class counted a pod, or a shared resource claim got devices. All other changes of a plan only use up room.
+ * class counted a pod, or a shared resource claim got devices.
  */
 function progressOf(pass: Pass, podClass: PodClass): number {
   let sum = pass.claims.size;
@@ -181,10 +177,7 @@ function priceOfNew(pass: Pass, tried: TriedPod): number {
   return opened.claim.priceWith(opened.fit) + (pass.nodeMicroUsd ?? 0);
 }
 
-/**
- * A new planned node without pods. If pods are placed by price, it has no burstable types, because their price assumes
- * CPU credits.
- */
+/** A new planned node without pods. If prices count, it has no burstable types, whose price assumes CPU credits. */
 function newClaim({ claims, context, nodeMicroUsd }: Pass, template: Template): NewNodeClaim {
   const { budget, steady } = template;
   const counts = nodeMicroUsd !== undefined && steady !== undefined;
@@ -208,8 +201,8 @@ interface Opened {
 }
 
 /**
- * A new node of the first pool that can launch one for the pod. If pods are placed by price: of the pools with that
- * rank (weight), the one where the node costs least. Undefined: no pool can.
+ * A new node of the first pool that can launch one for the pod. If prices count: of the pools with that rank (weight),
+ * the one where the node costs least. Undefined: no pool can.
  */
 function newFor(pass: Pass, { pod, podClass, variant }: TriedPod): Opened | "deferred" | undefined {
   const { strictReservations } = pass.context;

@@ -1,6 +1,4 @@
-/**
- * The plan for one batch. It is plain data that can be printed as JSON, so CLI, journal and tests show it unchanged.
- */
+/** The plan for one batch, as plain data. */
 
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -11,14 +9,10 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 /** A new NodeClaim. */
 export interface PlannedClaim {
   readonly pool: Pool;
-  /**
-   * The pool's requirements, narrowed by the pods. The claim is also limited to `instanceTypes` and to the capacity
-   * types in which these are offered.
-   */
+  /** The pool's requirements, narrowed by the pods. The claim is also limited to the types and their capacity types. */
   readonly requirements: readonly RequirementSpec[];
   /**
-   * The instance types that may be launched, the cheapest first. A type counts with its cheapest available offering
-   * that satisfies the requirements. Equal prices are sorted by name.
+   * The instance types that may be launched, by their cheapest available offering under the requirements, then by name.
    */
   readonly instanceTypes: readonly InstanceType[];
   readonly pods: readonly Pod[];
@@ -36,10 +30,7 @@ export interface PlannedClaim {
   readonly maxRunMs?: number;
   /** DRA drivers whose devices the node will publish and its pods claim. Sorted. Absent: none. */
   readonly deviceDrivers?: readonly string[];
-  /**
-   * Whether pods of other new nodes would also fit here, while these pods would not fit there. If so, kube-scheduler
-   * should fill the other nodes first.
-   */
+  /** Whether kube-scheduler should fill other nodes first: their pods fit here, while these pods do not fit there. */
   readonly fillsLast?: true;
 }
 
@@ -49,14 +40,9 @@ export interface PoolRejection {
   readonly message: string;
   /** A clearer message of karpenter-ts, if upstream's is vague. */
   readonly why?: string;
-  /**
-   * Reason → number of the pool's instance types that were refused for it. Each type counts only for its first reason.
-   */
+  /** Reason → number of the pool's instance types that were refused for it. Each type counts for its first reason. */
   readonly rejected: Readonly<Partial<Record<RejectionReason, number>>>;
-  /**
-   * A pod may have several required node affinity terms. `message` is about the term that passed the most stages of the
-   * check. Here are the reasons why the other terms failed.
-   */
+  /** The reasons why other required node affinity terms failed. `message`: about the term that came furthest. */
   readonly otherwise?: readonly RejectionReason[];
   /** Whether the pod could use a capacity reservation, but other planned nodes hold all of it. */
   readonly promised?: true;
@@ -91,30 +77,18 @@ export interface UnschedulablePod {
   readonly pools: readonly PoolRejection[];
   /** The refusals of existing nodes, the most frequent reason first. Only for the pod that the input asks about. */
   readonly nodes?: readonly NodesRefusal[];
-  /**
-   * Whether the pod was refused before planning, for example because of an invalid selector. If so, no pool was
-   * checked.
-   */
+  /** Whether the pod was refused before planning, for example because of an invalid selector. */
   readonly ignored?: true;
-  /**
-   * Whether the pod waits because other planned nodes hold all reservations that it could use. This is no failure: a
-   * later pass places it.
-   */
+  /** Whether the pod waits because other planned nodes hold all its reservations. A later pass places it. */
   readonly deferred?: true;
 }
 
-/**
- * A sticky pod (it keeps the node that an earlier plan chose for it) that lost this node. It was planned like any other
- * pod.
- */
+/** A sticky pod (it keeps the node that an earlier plan chose for it) that lost this node. */
 export interface Unstuck {
   readonly pod: Pod;
   /** The name of the planned node, or of its claim. */
   readonly target: string;
-  /**
-   * Why the pod lost it. `gone`: the node is gone or is being removed. `priority`: pods of higher priority need its
-   * room.
-   */
+  /** Why. `gone`: the node is gone or going. `priority`: pods of higher priority need its room. */
   readonly reason: RejectionReason | "gone" | "priority";
 }
 

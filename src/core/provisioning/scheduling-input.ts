@@ -1,7 +1,4 @@
-/**
- * All facts that one planning pass may use. They are plain data. Equal input gives an equal plan, whatever the order of
- * its lists is.
- */
+/** All facts that one planning pass may use. The order of the lists has no effect on the plan. */
 import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import type { Namespace } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -31,16 +28,14 @@ export interface SchedulingOptions {
   readonly wellKnownLabels: readonly string[];
   /**
    * What happens if other planned nodes hold all reservations that a pod could use. `strict`: the pod waits for a later
-   * pass, which knows which reservations were not needed. `fallback` (default): the pod uses other capacity.
+   * pass. `fallback` (default): the pod uses other capacity.
    */
   readonly reservedCapacity?: "strict" | "fallback";
 }
 
 export interface SchedulingInput {
   readonly nowMs: number;
-  /**
-   * The key of a pod. If this pod has no place, the plan also says why each existing node refuses it. Absent: no pod.
-   */
+  /** The key of a pod for which the plan says why each existing node refuses it, if it has no place. Absent: none. */
   readonly askedPod?: string;
   /** Pods to place: pending pods, and pods of nodes that are being removed. */
   readonly pods: readonly Pod[];
@@ -59,8 +54,8 @@ export interface SchedulingInput {
   /** The operator's default spread, for pods without a spread. Absent: none. */
   readonly defaultSpread?: DefaultSpread;
   /**
-   * VerticalPodAutoscalers. A pod that moves is created again, with the requests that its autoscaler recommends.
-   * Absent: requests do not change.
+   * VerticalPodAutoscalers: a pod that moves is created again with recommended requests. Absent: requests do not
+   * change.
    */
   readonly autoscalers?: readonly VerticalPodAutoscaler[];
   /** Quotas of the cloud account: name → units that may still be launched. Absent: no quotas are known. */

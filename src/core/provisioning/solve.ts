@@ -1,11 +1,9 @@
 /**
- * Plans one batch. The input is pods and the state of the cluster. The result is new NodeClaims, placements on existing
- * nodes, and a reason for each pod without a place. Equal input gives an equal plan, whatever the order of its lists
- * is.
- *
- * Pods are placed one by one, the largest first. place.ts finds the place of one pod. If a pod has no place while pods
- * of lower priority have one, the batch is planned again by priority. Planning is a generator that pauses often, so a
- * large batch does not block other controllers.
+ * Plans one batch: from pods and the state of the cluster to new NodeClaims, placements on existing nodes, and a reason
+ * for each pod without a place. Equal input gives an equal plan, whatever the order of its lists is.
+ * Pods are placed one by one, the largest first (place.ts). If a pod has no place while pods of lower priority have
+ * one, the batch is planned again by priority. Planning is a generator, so a large batch does not block other
+ * controllers.
  * upstream: pkg/controllers/provisioning/scheduling/scheduler.go
  */
 
@@ -54,10 +52,7 @@ import type { Topology } from "./topology/topology.ts";
 import type { GroupDomains, TopologyGroup } from "./topology/topology-group.ts";
 
 const TRIES_PER_STEP = 64;
-/**
- * A step ends after `TRIES_PER_STEP` tried pods, or after this number of checks of planned nodes. In {@link
- * planByCheapestNode}, one pod may be checked on every planned node.
- */
+/** A step ends after `TRIES_PER_STEP` tried pods, or after this number of checks of planned nodes. */
 const ASKED_PER_STEP = 1_024;
 /** A step also ends after this number of devices was tried. */
 const DEVICES_PER_STEP = 4_096;
@@ -65,9 +60,7 @@ const DEVICES_PER_STEP = 4_096;
 /** Places some pods before the greedy rules do. Returns the pods that are left. */
 export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readonly QueuedPod[]>;
 
-/**
- * Plans one batch. Never throws because of invalid pods, pools or volumes: the affected pods are in `unschedulable`.
- */
+/** Plans one batch. Never throws because of invalid pods, pools or volumes: the pods are in `unschedulable`. */
 export function solve(input: SchedulingInput): SchedulingResult {
   return atOnce(
     importantPodsFirst(input, function* (whole) {
@@ -78,9 +71,8 @@ export function solve(input: SchedulingInput): SchedulingResult {
 }
 
 /**
- * Plans with sticky pods kept on the nodes that an earlier plan chose for them. If then a pod has no place while pods
- * of lower priority have one, plans again without sticky pods. kube-scheduler would give the room to the pod of higher
- * priority anyway.
+ * Plans with sticky pods kept on their nodes. If then a pod has no place while pods of lower priority have one, plans
+ * again without sticky pods: kube-scheduler would give the room to the pod of higher priority anyway.
  */
 export function* importantPodsFirst<R extends SchedulingResult>(
   input: SchedulingInput,
@@ -104,10 +96,7 @@ export function* importantPodsFirst<R extends SchedulingResult>(
   return { ...other, unstuck: [...(kept.unstuck ?? []), ...unstuck] };
 }
 
-/**
- * Adds the pods that were left out before planning, and sorts all pods without a place by namespace and name. Plans
- * that are only compared with each other need neither.
- */
+/** Adds the pods that were left out before planning, and sorts all pods without a place by namespace and name. */
 export function* wholePlan(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
   const { leftOut, unstuck } = batch;
   const unschedulable = yield* byKey([...leftOut, ...plan.unschedulable]);
@@ -131,10 +120,7 @@ export interface Batch {
   readonly unstuck: readonly Unstuck[];
   /** Sorted instance types and prices for planned nodes with equal requirements, shared by all plans of the batch. */
   readonly kinds: Map<string, Kind>;
-  /**
-   * For each group of pods that require each other by pod affinity: the domains (such as zones) where the first of them
-   * may go.
-   */
+  /** For each group of pods that require each other by pod affinity: where the first of them may go. */
   readonly groupDomains: ReadonlyMap<TopologyGroup, GroupDomains>;
   /** Pod affinities whose pods are placed before all other pods. Absent: pods are placed by size only. */
   readonly together?: ReadonlySet<TopologyGroup>;
@@ -170,8 +156,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
 }
 
 /**
- * One plan by the greedy rules. `opening`: places some pods before the greedy rules do. The pods in `leftOut` of the
- * batch are not in the plan. If a pod lacks a place while a pod of lower priority has one, plans again by priority.
+ * One plan by the greedy rules. If a pod lacks a place while a pod of lower priority has one, plans again by priority.
  */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
   const result = yield* orChargedAsLargest(batch, yield* completePlan(batch, { opening }));
@@ -180,10 +165,7 @@ export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult
   return placesHigherPriorities(other, result) ? other : result;
 }
 
-/**
- * The greedy plan, for pods of equal priority. Undefined: `isEnough` said that the nodes opened so far are too
- * expensive, so planning stopped.
- */
+/** The greedy plan, for pods of equal priority. Undefined: `isEnough` said that the open nodes are too expensive. */
 export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
   const plan = yield* planned(batch, { isEnough });
   return plan === undefined ? undefined : yield* orChargedAsLargest(batch, plan);
@@ -195,10 +177,7 @@ export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult
  * - A pod with anti-affinity leaves its planned node open to several domains.
  * - A spread tries only the domain with the fewest pods, and the first pod of an affinity only the first domain by
  *   name. Prices have no effect.
- *
- * This plan often places fewer pods than {@link planOf} and drops more preferences. Sometimes it is cheaper, or a first
- * pod gets a larger node on which the other pods of its affinity fit. Undefined: kube-scheduler might refuse pods of
- * this plan, because a spread counts a domain too late (late-counts.ts).
+ * Undefined: kube-scheduler might refuse pods of this plan, because a spread counts a domain too late (late-counts.ts).
  */
 export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefined> {
   const plan = yield* plannedOnce(batch, { asUpstream: true });
@@ -207,9 +186,7 @@ export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefine
 
 /**
  * The greedy plan, but each pod goes to the node where it raises the price least: a planned node, or a new one if that
- * is cheaper. The greedy rules use a planned node at any price, so one pod with a rare requirement can make a large
- * node expensive. `nodeMicroUsd`: cost of a node per hour beyond its instance. New nodes are not of burstable types,
- * whose price assumes CPU credits.
+ * is cheaper. `nodeMicroUsd`: cost of a node per hour beyond its instance. New nodes are not of burstable types.
  */
 export function planByCheapestNode(
   batch: Batch,
@@ -222,8 +199,8 @@ export function planByCheapestNode(
 type Stop = (claims: OpenClaims) => boolean;
 
 /**
- * If pods have no place because of limits, plans again and charges each planned node as its largest type, as upstream
- * does. Then limits leave room for early nodes to grow to larger types. Returns the plan that places more pods.
+ * If limits leave pods without a place, plans again and charges each planned node as its largest type, as upstream
+ * does. So early nodes can grow. Returns the plan that places more pods.
  */
 function* orChargedAsLargest(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
   const isShort = plan.unschedulable.some(({ pools }) => pools.some(isKeptOutByLimits));
@@ -247,9 +224,7 @@ interface GreedySettings {
   /** Whether limits are charged with the largest type that a planned node may become. */
   readonly chargesMost?: boolean;
   readonly nodeMicroUsd?: number;
-  /**
-   * Counts that an earlier plan of this batch learned too late (late-counts.ts). This plan assumes them from its start.
-   */
+  /** Counts that an earlier plan of this batch learned too late (late-counts.ts). This plan assumes them. */
   readonly assumed?: readonly LateCount[];
 }
 
@@ -260,9 +235,8 @@ function* completePlan(batch: Batch, settings: GreedySettings): Steps<Scheduling
 }
 
 /**
- * Plans again if a topology rule kept out a pod that has few domains to choose from. Then such pods come first, because
- * other pods may have taken their domains. The second plan is kept if it has fewer pending pods, unless the first plan
- * places more pods of a higher priority. `isEnough` applies only to the first plan.
+ * Plans again if a topology rule kept out a pod that has few domains to choose from. Then such pods come first. The
+ * second plan is kept if it has fewer pending pods and places no fewer pods of a higher priority.
  */
 function* planned(batch: Batch, settings: GreedySettings): Steps<SchedulingResult | undefined> {
   const first = yield* plannedWithLateCounts(batch, settings);
@@ -279,8 +253,7 @@ function* planned(batch: Batch, settings: GreedySettings): Steps<SchedulingResul
 
 /**
  * Plans again if a spread learned of a domain, or of the first pod of a host affinity, only after its own pods were
- * placed. The second plan is kept unless it leaves more pods pending. Pods that kube-scheduler would refuse count as
- * pending. `isEnough` applies only to the first plan.
+ * placed. Pods that kube-scheduler would refuse count as pending. The second plan is kept unless more pods are pending.
  */
 function* plannedWithLateCounts(
   batch: Batch,

@@ -1,7 +1,6 @@
 /**
  * Plans the nodes of a static NodePool: a fixed number of nodes, spread over the zones that the pool allows. Each node
- * is planned for one placeholder pod, and no node takes two of them. Upstream creates claims without zones, and the
- * cloud chooses the zones.
+ * is planned for one placeholder pod. Upstream creates claims without zones, and the cloud chooses the zones.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -26,7 +25,7 @@ export interface StaticNodes {
 
 /**
  * Plans at most `count` nodes; fewer if limits, quotas or instance types do not allow them. `instead`: names of nodes
- * that the new nodes will replace. These nodes do not count in their zone.
+ * that the new nodes will replace, which do not count in their zone.
  */
 export function* planStaticNodes(
   input: SchedulingInput,
@@ -63,8 +62,7 @@ export function* planStaticNodes(
 }
 
 /**
- * A pod that tolerates every taint, has anti-affinity to other placeholders, and prefers the zone with the fewest of
- * them.
+ * A pod that tolerates every taint, excludes other placeholders from its host, and prefers the zone with the fewest.
  */
 function placeholder(index: number, nodeName?: string): Pod {
   const name = `${nodeName === undefined ? "new" : "there"}-${String(index).padStart(6, "0")}`;

@@ -1,7 +1,6 @@
 /**
- * Places sticky pods on the nodes that an earlier plan chose for them, before any other pod is placed. Each pod must
- * pass the same check as any pod on an existing node, except on claims without a capacity yet. A pod that fails is
- * planned like the others, with a reason in `unstuck`. Design: docs/designs/003-sticky-placement.md
+ * Places sticky pods on the nodes that an earlier plan chose for them, before any other pod. A pod that its node
+ * refuses is planned like the others, with a reason in `unstuck`. Design: docs/designs/003-sticky-placement.md
  */
 import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../base/steps.ts";
@@ -14,10 +13,7 @@ import { addTo, type Pass } from "./place.ts";
 import { hardRefusal } from "./refusals/explain-nodes.ts";
 import type { RejectionReason, Unstuck } from "./result.ts";
 
-/**
- * Sticky pods of one class (equal for planning) with the same planned node. They are placed in order, until the node
- * refuses one.
- */
+/** Sticky pods of one class (equal for planning) with the same planned node, which takes them in order. */
 interface Line {
   readonly node: ExistingNode;
   readonly target: string;
@@ -136,10 +132,7 @@ function isOpen({ items, done }: Line): boolean {
   return done < items.length;
 }
 
-/**
- * Takes the planned node away from the first pod of the line. Pods without volumes are equal, so then all pods of the
- * line lose the node.
- */
+/** Takes the planned node away from the first pod of the line, and from all equal pods (those without volumes). */
 function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   const { podClass, items, target, node } = line;
   const first = items[line.done] as QueuedPod;
@@ -150,10 +143,7 @@ function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   line.done += given.length;
 }
 
-/**
- * The refusal by the node that an earlier plan chose. A claim without a launched instance has no capacity yet and was
- * made for the pod, so it never refuses.
- */
+/** The refusal by the node that an earlier plan chose. A claim without a launched instance never refuses its pods. */
 function refusalBy(node: ExistingNode, item: QueuedPod, pass: Pass): NodeRefusal | undefined {
   const isUnlaunched = Object.keys(node.view.allocatable).length === 0;
   return isUnlaunched ? undefined : hardRefusal(item, node, pass);

@@ -1,7 +1,6 @@
 /**
- * Places affinity groups before all other pods: pods that require or prefer to be near each other. The first pod of a
- * group decides the host or zone of all others. In the usual order, largest pods first, other large pods may take the
- * room that the rest of the group needs there.
+ * Places affinity groups first: pods that require or prefer to be near each other. The first pod of a group decides the
+ * host or zone of all. Otherwise large pods may take the room that the rest of the group needs there.
  */
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
@@ -29,10 +28,7 @@ function affinityGroupOf({ variants: [asWritten] }: PodClass): TopologyGroup | u
   return asWritten?.rules.find(({ self, group }) => self && group.type === "affinity")?.group;
 }
 
-/**
- * Places the pods of these groups. Returns the pods that are not placed: first those of the groups, then all pods of no
- * group, in order.
- */
+/** Places the pods of these groups. Returns the pods that are not placed, those of the groups first. */
 export function* placeAffinityGroups(
   pass: Pass,
   queued: readonly QueuedPod[],

@@ -1,6 +1,6 @@
 /**
- * The batch window: how long to wait before planning, so that pods created together are planned together. This file
- * only computes times. The controller reports triggers with the time, and sleeps until the window closes.
+ * The batch window: how long to wait before planning, so that pods created together are planned together. The
+ * controller reports triggers with the time, and sleeps until the window closes.
  * upstream: pkg/controllers/provisioning/batcher.go
  */
 

@@ -1,7 +1,6 @@
 /**
- * Default pools: a namespace can name a pool in an annotation. Its pods that select no pool themselves are then planned
- * in this pool only. Only karpenter-ts reads the annotation: kube-scheduler may still bind such a pod to any node that
- * fits.
+ * Default pools: a namespace can name a pool in an annotation. Its pods that select no pool are then planned in this
+ * pool only. kube-scheduler does not read the annotation, so it may bind them to any node that fits.
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import {
@@ -21,7 +20,7 @@ import { requiredTerms } from "../../scheduling/pod-requirements.ts";
 /** Prefix of a Provisioner's name in the annotation. A name without the prefix is a NodePool's. */
 const OF_PROVISIONER = "provisioner/";
 
-/** For each spec that requires its namespace's pool: the sentence that explains it to users. */
+/** For each spec that requires its namespace's pool: a sentence for users that says so. */
 const textOf = new WeakMap<PodSpec, string>();
 
 /** A sentence that says which default pool the pod must use and why. Undefined: the pod has no default pool. */
@@ -29,10 +28,7 @@ export function defaultPoolText(spec: PodSpec): string | undefined {
   return textOf.get(spec);
 }
 
-/**
- * Returns a function that copies a pod and adds the requirement of its namespace's pool. A pod of a namespace without a
- * default pool is returned unchanged.
- */
+/** Returns a function that adds the requirement of its namespace's pool to a copy of a pod. */
 export function defaultPooler(namespaces: readonly Namespace[]): (pod: Pod) => Pod {
   const choices = new Map(
     namespaces.flatMap(({ metadata: { name, annotations } }) => {

@@ -1,31 +1,23 @@
 /**
- * Topology spread for pods that have no topologySpreadConstraints, as the operator configured it. The selector comes
- * from the Services that select the pod and from the pod's controller, as in kube-scheduler. A pod with neither gets no
- * spread.
+ * Topology spread for pods that have no topologySpreadConstraints, as the operator configured it. As in kube-scheduler,
+ * the selector comes from the Services that select the pod and from its controller. A pod with neither gets no spread.
  * upstream: the setting SCHEDULER_CONFIG (podTopologySpread)
  */
 import type { Service } from "../../../apis/core/kinds.ts";
 import type { Pod, TopologySpreadConstraint } from "../../../apis/core/pod.ts";
 import type { KubeObject, LabelSelector, LabelSelectorRequirement } from "../../../apis/meta.ts";
 
-/**
- * The objects from which the selector of a default spread is made. Workloads: ReplicaSets, StatefulSets,
- * ReplicationControllers.
- */
+/** The objects from which selectors are made. Workloads: ReplicaSets, StatefulSets, ReplicationControllers. */
 export interface SelectorFacts {
   readonly services: readonly Service[];
   readonly workloads: readonly KubeObject[];
 }
 
-/** The configured constraints, and the objects from which selectors are made. */
 export interface DefaultSpread extends SelectorFacts {
   readonly constraints: readonly TopologySpreadConstraint[];
 }
 
-/**
- * Returns a function that copies a pod and adds the default spread. A pod with a spread of its own is returned
- * unchanged.
- */
+/** Returns a function that adds the default spread to a copy of a pod without a spread of its own. */
 export function defaultSpreader(spread: DefaultSpread | undefined): (pod: Pod) => Pod {
   if (spread === undefined || spread.constraints.length === 0) return (pod) => pod;
   const { constraints, services } = spread;

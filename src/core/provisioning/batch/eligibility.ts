@@ -40,10 +40,7 @@ const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "
 export interface EligibilityFacts {
   readonly volumes: VolumeIndex;
   readonly wellKnownLabels: readonly string[];
-  /**
-   * The labels by which nodes name their pool, for the pools of this pass. A pod that excludes nodes of NodePools may
-   * still get a node of a Provisioner.
-   */
+  /** The labels by which nodes name their pool: a pod that excludes NodePools may still get a node of a Provisioner. */
   readonly ownerLabels: readonly string[];
   /** Whether devices are planned for resource claims (Dynamic Resource Allocation). */
   readonly plansClaims: boolean;
@@ -85,8 +82,7 @@ function ruleProblems(pod: Pod, wellKnownLabels: readonly string[]): ReadonlySet
 }
 
 /**
- * The DaemonSet pods that count as overhead. If resource claims are ignored, DaemonSet pods with such claims do not
- * count. Otherwise their ordinary resources count.
+ * The DaemonSet pods that count as overhead. If resource claims are ignored, DaemonSet pods with claims do not count.
  * upstream: IGNORE_DRA_REQUESTS
  */
 export function plannedDaemons({
@@ -97,8 +93,8 @@ export function plannedDaemons({
 }
 
 /**
- * Whether a preferred term is valid. An invalid term counts as one that no node satisfies. If it were copied to a
- * claim, the API server would refuse the claim, and all pods on it would stay pending.
+ * Whether a preferred term is valid. If an invalid term were copied to a claim, the API server would refuse the claim,
+ * and all pods on it would stay pending.
  */
 export function isUsablePreference(
   { matchExpressions = [] }: NodeSelectorTerm,
@@ -107,8 +103,7 @@ export function isUsablePreference(
   return matchExpressions.every(
     (one) =>
       termRefusal(one) === undefined &&
-      // No new node has a restricted label, so a term that requires one is never copied to a claim. An existing node
-      // may have the label.
+      // No new node has a restricted label, so a term that requires one is never copied. An existing node may have it.
       (keyRefusal(one.key, wellKnownLabels) === undefined ||
         normalizedLabel(one.key) === HOSTNAME_LABEL_KEY ||
         !allowsAbsence(toRequirement(one))),
@@ -150,8 +145,7 @@ function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | u
 }
 
 /**
- * Whether the key is in AWS's label domain, but is no label of the AWS provider. The CRD of claims refuses such keys,
- * whatever the cloud is.
+ * Whether the key is in AWS's label domain, but no label of the AWS provider. The CRD of claims refuses such keys.
  * upstream: the AWS provider restricts its domain, pkg/apis/v1/labels.go
  */
 function isUnknownToAws(key: string): boolean {

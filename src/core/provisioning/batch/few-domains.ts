@@ -1,23 +1,18 @@
 /**
  * Finds pods that can use only some domains (such as zones) of a topology rule, because of their volumes or a selector.
- * Other pods with the same rule may take these domains although they could use other domains. If a pod has no place for
- * this reason, the batch is planned again with these pods first. Smallest case: three pods must be in different zones,
- * and the first pod takes the zone of the third pod's volume.
+ * Other pods with the rule may take these domains. Then the batch is planned again with such pods first. Example: three
+ * pods must be in different zones, and the first one takes the zone of the third one's volume.
  */
 import type { SchedulingResult } from "../result.ts";
 import type { PodClass } from "./pod-class.ts";
 import type { QueuedPod } from "./queue.ts";
 
-/**
- * The most tries of pods with few domains in one plan: each of them may be tried again after each placement of another
- * pod.
- */
+/** The most tries of pods with few domains in one plan, which are tried again after each placement of another pod. */
 const MOST_TRIES = 5_000;
 
 /**
- * Whether volumes may limit these equal pods to some domains of their topology rules. Also whether a selector may limit
- * them to some domains of an anti-affinity. A spread counts pods with other selectors separately, so selectors do not
- * matter for spreads.
+ * Whether volumes may limit these equal pods to some domains of their topology rules, or a selector to some domains of
+ * an anti-affinity. A spread counts pods with other selectors separately, so selectors do not matter there.
  */
 export function hasFewDomains({ volumeSets, variants: [asWritten] }: PodClass): boolean {
   return (asWritten?.narrowingRules ?? []).some(({ group: { type, key, hosts } }) => {
@@ -27,8 +22,8 @@ export function hasFewDomains({ volumeSets, variants: [asWritten] }: PodClass): 
 }
 
 /**
- * Whether topology rules kept out a pod with few domains, and it may help to place such pods first. It cannot help if
- * all pods are such pods. Large batches are not tried.
+ * Whether topology rules kept out a pod with few domains, and it may help to place such pods first. Large batches are
+ * not tried.
  */
 export function areFewDomainsTaken(
   queued: readonly QueuedPod[],

@@ -1,21 +1,17 @@
-/**
- * Finds the topology groups of a pod's own rules: spreads, affinities and anti-affinities. A topology group counts the
- * pods that a rule selects, in each domain such as each zone.
- */
+/** Finds the topology groups of a pod's own rules. A group counts the pods that a rule selects, in each domain. */
 import type { Pod, PodAffinityTerm, Toleration } from "../../../apis/core/pod.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import type { Topology } from "../topology/topology.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
 import type { Wishes } from "./preferences.ts";
 
-/** Facts about the pod with a topology rule. The topology group of the rule depends on them. */
+/** What the topology group of a rule depends on, besides the rule: facts about the pod that has it. */
 export interface Owner {
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly tolerations: readonly Toleration[];
 }
 
-/** The state that is needed to find the topology groups of a pod's rules. */
 interface Asking {
   readonly pod: Pod;
   readonly owner: Owner;
@@ -32,8 +28,7 @@ export function ownedGroups(
   topology: Topology,
 ): readonly TopologyGroup[] {
   const found: TopologyGroup[] = [];
-  // Because of a YAML anchor, one term object may be both an affinity and an anti-affinity. So the type is compared,
-  // too.
+  // A YAML anchor may make one object an affinity and an anti-affinity term, so the type is compared, too.
   const find = (
     type: TopologyGroup["type"],
     constraint: object,

@@ -1,7 +1,7 @@
 /**
  * A class is a set of pods that are equal for planning: same requests, rules, host ports and volume zones, counted by
- * the same topology groups. Facts about a class are computed once. A class has one variant for each step of dropping
- * preferences. A variant remembers the nodes that can never take its pods.
+ * the same topology groups. A class has one variant for each step of dropping preferences. A variant remembers the
+ * nodes that can never take its pods.
  */
 import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
 import { maxRunMs } from "../../../apis/core/max-run.ts";
@@ -26,10 +26,7 @@ import { NO_GROUPS, type Owner, ownedGroups } from "./owned-groups.ts";
 import { besideTemplate, goesByLabels, hasClaims, specText } from "./pod-text.ts";
 import { nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
 
-/**
- * A class after some preferences were dropped. Nodes in `deadNodes` and `deadClaims` are skipped for the rest of the
- * pass.
- */
+/** A class after some preferences were dropped. The rest of the pass skips nodes in `deadNodes` and `deadClaims`. */
 export interface Variant {
   readonly requirements: Requirements;
   /** The requirements without any preferred term. They decide which topology domains count. */
@@ -39,31 +36,22 @@ export interface Variant {
   readonly hostname: Requirement | undefined;
   readonly tolerations: readonly Toleration[];
   readonly rules: readonly Rule[];
-  /**
-   * The topology rules over hosts. They never narrow a node's requirements, and are checked first. `narrowingRules` are
-   * those over other keys, such as zones.
-   */
+  /** The topology rules over hosts, which never narrow a node's requirements. `narrowingRules`: all others. */
   readonly hostRules: readonly Rule[];
   readonly narrowingRules: readonly Rule[];
   readonly wishes: Wishes;
   /** Existing nodes that refuse the variant in every what-if question. Absent: only one plan is made. */
   readonly ruledOut?: Marks;
-  /**
-   * Existing nodes whose labels and taints are known to fit, and where the volumes can be reached. This does not change
-   * within a pass.
-   */
+  /** Existing nodes whose labels and taints are known to fit, and where the volumes can be reached. */
   readonly metNodes: Marks;
   readonly deadNodes: Marks;
   readonly deadClaims: Marks;
-  /**
-   * Sets of planned nodes to skip: `deadClaims`, and for each anti-affinity over hosts the nodes that have one of its
-   * pods.
-   */
+  /** Planned nodes to skip: `deadClaims`, and for each host anti-affinity the nodes with one of its pods. */
   readonly closed: readonly Marks[];
   readonly deadTemplates: Marks;
   /**
-   * Sets of node requirements that topology refused, each with a number that grows when counts of the rules change.
-   * While the number is the same, the refusal is valid. Undefined: none was refused yet.
+   * Sets of node requirements that topology refused, each with the sum of the rules' revisions. While this sum is the
+   * same, the refusal is valid. Undefined: none was refused yet.
    */
   refusedSets: Map<SetId, number> | undefined;
 }
@@ -72,9 +60,7 @@ export interface PodClass extends Pick<Draft, "requests" | "demand" | "ports" | 
   readonly sample: Pod;
   readonly draft: Draft;
   readonly hasVolumes: boolean;
-  /**
-   * How long a new node for these pods may live. A planned node takes only pods with the same value. Absent: no limit.
-   */
+  /** How long a new node for these pods may live. A planned node takes only pods of one value. Absent: no limit. */
   readonly maxRunMs: number | undefined;
   /** Whether these pods have resource claims, for which devices are planned. */
   readonly claimsDevices: boolean;
@@ -85,8 +71,7 @@ export interface PodClass extends Pick<Draft, "requests" | "demand" | "ports" | 
   /** The class as written, then with one preference less in each entry. Extended on demand. */
   readonly variants: Variant[];
   /**
-   * The value of `progressOf` (place.ts) when the class last failed. While that value is unchanged, the class is not
-   * tried again. -1: the class has not failed.
+   * The value of `progressOf` (place.ts) when the class last failed; while it is the same, no new try. -1: none failed.
    */
   failedAt: number;
   /** Why these pods wait for a reservation until a later pass. Absent: they do not wait. */
@@ -113,10 +98,7 @@ interface Known {
 export class PodClasses {
   readonly #known: Known;
   readonly #drafts: Draft[] = [];
-  /**
-   * Drafts (pods with equal specs) by what a pod requires beyond its template, then by the text of its spec. Two short
-   * keys are cheaper than one long key.
-   */
+  /** Drafts (pods with equal specs) by what a pod requires beyond its template, then by the text of its spec. */
   readonly #byWishes = new Map<string, Map<string, Draft>>();
   /** Amounts by requests. Many drafts have equal requests. */
   readonly #amounts = new BoundedMap<string, Amounts>(MOST_AMOUNTS);
@@ -198,10 +180,7 @@ export class PodClasses {
     return needs === undefined ? "" : ` devices ${pod.metadata.namespace} ${needs.text}`;
   }
 
-  /**
-   * The topology groups of these pods' rules, by rule. Pods of a namespace share the map, unless their rules depend on
-   * more than the namespace.
-   */
+  /** The topology groups of these pods' rules, by rule. Pods of a namespace share the map if nothing else matters. */
   #groupsOf(
     { required, tolerations }: Wishes,
     { namespace }: Owner,
@@ -366,10 +345,7 @@ export function forgetTries(podClass: PodClass): void {
   }
 }
 
-/**
- * The most different amounts that are kept. A bound is needed because the cluster that what-if questions use is kept
- * for days.
- */
+/** The most amounts that are kept: what-if questions use one cluster for days. */
 const MOST_AMOUNTS = 10_000;
 const NO_VOLUMES = new VolumeIndex({ claims: [], volumes: [], classes: [], csiNodes: [] });
 const NO_LABELS: Readonly<Record<string, string>> = {};
@@ -398,8 +374,8 @@ export interface Draft extends Amounts {
   /** How many pods of this draft run in the cluster that what-if questions use. 0: they are pending or gone. */
   running: number;
   /**
-   * Classes of one draft share their equal variants. Key: the number of dropped preferences, then for each topology
-   * rule its group's index, or -1 if the rule does not count the pod itself.
+   * Classes of one draft share equal variants. Key: the number of dropped preferences, then for each topology rule its
+   * group's index, or -1 if the rule does not count the pod itself.
    */
   readonly variants: Map<string, Variant>;
 }
@@ -419,7 +395,7 @@ function ownerOf(pod: Pod): Owner {
 
 /**
  * Fills the caches of one pod template in advance: requests, host ports and rules. Skips pods that are not planned, and
- * pods with volume claims, because volumes are known only in a pass.
+ * pods with volume claims.
  */
 export function readPod(pod: Pod, { preferencePolicy, wellKnownLabels }: Settings): void {
   const known = { volumes: NO_VOLUMES, wellKnownLabels, ownerLabels: [], plansClaims: false };

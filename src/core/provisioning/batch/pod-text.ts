@@ -1,7 +1,4 @@
-/**
- * Writes the requests, rules and ports of a pod as a text. Pods with equal texts are equal for planning. The text of
- * each template is computed once.
- */
+/** Writes the requests, rules and ports of a pod as a text. Pods with equal texts are equal for planning. */
 import { hostPorts } from "../../../apis/core/host-ports.ts";
 import { maxRunMs } from "../../../apis/core/max-run.ts";
 import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
@@ -10,9 +7,8 @@ import { perTemplate } from "../../../apis/core/pod-template.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 
 /**
- * The requirements of the pod beyond its template, as a text. Pods of one template with equal texts are planned alike.
- * Labels are left out, because each pod of a StatefulSet has a label with its own name. They are included if rules
- * refer to them by matchLabelKeys.
+ * The requirements of the pod beyond its template, as a text. Labels are left out, because each pod of a StatefulSet
+ * has a label with its own name, unless rules refer to them by matchLabelKeys.
  */
 export function besideTemplate(pod: Pod, volumeSets: readonly SetId[]): string {
   const { spec, metadata } = pod;
@@ -37,7 +33,6 @@ export const specText = perTemplate(writtenOut);
 /** Whether rules of the spec refer to labels of its own pod, by matchLabelKeys or mismatchLabelKeys. */
 export const goesByLabels = perTemplate((spec) => asksByLabels(specText(spec)));
 
-/** The spec as a text with all fields that matter for planning. */
 function writtenOut(spec: PodSpec): string {
   const { containers, initContainers, overhead, resources, hostNetwork } = spec;
   const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;

@@ -1,6 +1,6 @@
 /**
- * A pod's rules about nodes and about other pods. Its preferences can be dropped one by one. A pod that fits nowhere
- * drops one preference at a time, in upstream's order, and is tried again.
+ * A pod's rules about nodes and about other pods. A pod that fits nowhere drops one preference at a time, in upstream's
+ * order, and is tried again.
  * upstream: pkg/controllers/provisioning/scheduling/preferences.go
  */
 import type {
@@ -98,8 +98,8 @@ function readWishes(
 }
 
 /**
- * The wishes after one more preference is dropped. Undefined: no preference is left. `canTolerate`: some pool or node
- * has a PreferNoSchedule taint. Upstream looks at pools only.
+ * The wishes after one more preference is dropped. Undefined: none is left. `canTolerate`: some pool or node has a
+ * PreferNoSchedule taint. Upstream looks at pools only.
  */
 export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined {
   const { required, givenUp } = wishes;
@@ -126,10 +126,7 @@ export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined 
   return undefined;
 }
 
-/**
- * What a node must satisfy for these wishes: the first required term with the heaviest preferred term. `strict`:
- * without the preferred term.
- */
+/** What a node must satisfy: the first required term with the heaviest preferred term. `strict`: without the latter. */
 export function nodeRequirements(wishes: Wishes): { all: Requirements; strict: Requirements } {
   const strict = wishes.required[0] ?? Requirements.NONE;
   const heaviest = wishes.preferred[0];

@@ -1,6 +1,6 @@
 /**
  * The order in which pods are placed: largest first, so that small pods fill the gaps. A pod without a place is tried
- * again after other pods were placed, because it may need to be near one of them.
+ * again after other pods, because it may need to be near one of them.
  * upstream: pkg/controllers/provisioning/scheduling/queue.go
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -36,9 +36,7 @@ export class Queue {
   readonly #isEarly: (podClass: PodClass) => boolean;
   /** Index of the next early pod to try. The early pods before it were tried since the last placement of any pod. */
   #nextEarly = 0;
-  /**
-   * Number of pods that were put back since the last placement. If all pods that are left were put back, planning ends.
-   */
+  /** Number of pods that were put back since the last placement. If they are all that are left, planning ends. */
   #inVain = 0;
   #isOut = false;
 
@@ -53,8 +51,8 @@ export class Queue {
   }
 
   /**
-   * The next pod to try. Undefined: all pods are placed, or a full round placed none. `stuck`: whether nothing has
-   * changed for this class since its last try. Pods of a stuck class are skipped.
+   * The next pod to try. Undefined: all pods are placed, or a full round placed none. Pods whose class is `stuck`,
+   * because nothing has changed for it since its last try, are skipped.
    */
   pop(stuck: (podClass: PodClass) => boolean = NOBODY): QueuedPod | undefined {
     if (this.#isOut) {
@@ -174,10 +172,7 @@ export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> 
   return sorted;
 }
 
-/**
- * Groups pods by requests and creation time. Reads every pod once, in the order of the list; with a million pods this
- * is most of the work.
- */
+/** Groups pods by requests and creation time. With a million pods, this reading is most of the work. */
 class Levels {
   readonly #byText = new Map<string, Level>();
   /** The last level for each requests object. Pods with equal requests share the object. */

@@ -1,7 +1,6 @@
 /**
  * Compares plans by the priority of their pods. If a pod has no place while a pod of lower priority has one, a plan by
- * priority is made. Otherwise priority has no effect, because placing by size packs better. karpenter-ts only: upstream
- * ignores priority.
+ * priority is made. Otherwise placing by size packs better. karpenter-ts only: upstream ignores priority.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
@@ -17,10 +16,7 @@ export function isPriorityInverted(result: SchedulingResult): boolean {
   return placed(result).some((pod) => priorityOf(pod) < most);
 }
 
-/**
- * Whether `result` serves higher priorities better than `other`: it places more pods of the highest priority at which
- * the two differ.
- */
+/** Whether `result` places more pods of the highest priority at which the two plans differ. */
 export function placesHigherPriorities(result: Places, other: Places): boolean {
   const [own, others] = [countByPriority(result), countByPriority(other)];
   for (const priority of [...new Set([...own.keys(), ...others.keys()])].sort((a, b) => b - a)) {
@@ -31,8 +27,7 @@ export function placesHigherPriorities(result: Places, other: Places): boolean {
 }
 
 /**
- * Whether the pod might have a place if other pods had none: limits or reservations that others use up refused it, or
- * there is no pool.
+ * Whether the pod might have a place if other pods had none: limits or reservations refused it, or there is no pool.
  */
 function wantedRoom({ ignored, pools }: UnschedulablePod): boolean {
   return ignored !== true && (pools.length === 0 || pools.some(isBounded));

@@ -1,7 +1,4 @@
-/**
- * Sorts the pods of a batch before planning: which can be planned, and which are equal. Facts about pods that differ
- * only in their names are computed once.
- */
+/** Sorts the pods of a batch before planning: which can be planned, and which differ only in their names. */
 import { maxRunProblem } from "../../../apis/core/max-run.ts";
 import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
 import { isResized } from "../../../apis/core/pod-resources.ts";
@@ -60,22 +57,15 @@ export function* sortOut(
 }
 
 /**
- * Finds pods that differ only in their names. Pods of one template share one spec object and one label object, so pods
- * with the same two objects are equal. `T`: the facts that are computed once for each group of equal pods. Exported for
- * tests.
+ * Finds pods that differ only in their names: pods of one template share one spec object and one label object. `T`: the
+ * facts that are computed once for each group of equal pods. Exported for tests.
  */
 export class EqualPods<T> {
   readonly #find: (sample: Pod) => T;
-  /**
-   * Results by namespace, labels and spec. There are fewer label objects than specs, so labels come before specs to
-   * have fewer inner maps.
-   */
+  /** Results by namespace, labels and spec. There are fewer label objects than specs, so labels come first. */
   readonly #found = new Map<string | undefined, Map<Labels | undefined, Map<PodSpec, T>>>();
 
-  /**
-   * `find` computes the facts for a group. It must not read the name, the owner or the timestamps of its pod, because
-   * the other pods of the group have different ones.
-   */
+  /** `find` must not read the name, the owner or the timestamps of its pod: those of the other pods are different. */
   constructor(find: (sample: Pod) => T) {
     this.#find = find;
   }
@@ -94,10 +84,7 @@ export class EqualPods<T> {
   }
 }
 
-/**
- * Whether the pod cannot share a result with other pods. Names of volume claims may contain the pod's name, and a
- * resize or resource claims make its status matter.
- */
+/** Whether the pod cannot share a result: names of volume claims may contain its name, and a resize its status. */
 function isOfItsOwn(pod: Pod): boolean {
   return (pod.spec.volumes?.length ?? 0) > 0 || isResized(pod) || hasResourceClaims(pod);
 }

@@ -1,6 +1,6 @@
 /**
  * The first stages of the feasibility check for a new node: taints, host name, labels, places of volumes. Pods that are
- * placed elsewhere never change their results. Placement and explanation call these stages in the same order.
+ * placed elsewhere never change their results.
  */
 import type { Taint } from "../../../apis/core/node.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
@@ -29,10 +29,7 @@ export function admittedSet(
   return space.join(set, variant.set);
 }
 
-/**
- * The node's requirements, narrowed to each place where all volumes of the pod can be reached. Empty: there is no such
- * place.
- */
+/** The node's requirements, narrowed to each place where all volumes of the pod can be reached. Empty: nowhere. */
 export function volumePlaces(
   set: SetId,
   { volumeSets }: PodClass,
@@ -46,10 +43,7 @@ export type AdmissionRefusal =
   | { readonly stage: "hostname"; readonly hostname: Requirement }
   | { readonly stage: "requirements"; readonly conflicts: readonly Conflict[] };
 
-/**
- * The stage that refuses the pod, with the taint, label or requirement that causes it. Undefined: no stage does, so
- * {@link admittedSet} returns a value.
- */
+/** The stage that refuses the pod, with the cause. Undefined: no stage does, so {@link admittedSet} returns a value. */
 export function admissionRefusal(
   { taints, set }: Admitting,
   variant: Variant,

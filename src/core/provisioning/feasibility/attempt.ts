@@ -1,6 +1,6 @@
 /**
- * An attempt to place one pod on existing nodes. No other pod is placed during the attempt. So a topology rule over
- * zones has the same result for all nodes of a zone, and the result is cached.
+ * An attempt to place one pod on existing nodes. Meanwhile no other pod is placed. So a topology rule over zones has
+ * the same result for all nodes of a zone, and the result is cached.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -45,7 +45,7 @@ export class Attempt {
     this.#topology = context.topology;
   }
 
-  /** Begins the attempt for another pod, and clears the cached results for the last pod. */
+  /** Begins the attempt for another pod, and clears the cached results. */
   begin(pod: Pod, podClass: PodClass, variant: Variant): this {
     this.pod = pod;
     this.podClass = podClass;
@@ -55,10 +55,7 @@ export class Attempt {
     return this;
   }
 
-  /**
-   * The first topology rule that does not allow the node. Rules about hosts are checked first, because their refusal
-   * may be final.
-   */
+  /** The first topology rule that does not allow the node. Rules about hosts come first: their refusal may be final. */
   brokenRule(node: Host): Rule | undefined {
     const { hostRules, narrowingRules } = this.variant;
     for (const rule of hostRules) if (!this.#allows(rule, node)) return rule;

@@ -7,8 +7,8 @@ import type { RejectionReason } from "../result.ts";
 import type { Rule } from "../topology/topology-group.ts";
 
 /**
- * The result of a check. `notNow`: the node refuses the pod, but may take it later in the pass. `never`: it refuses
- * every pod of this class (equal pods) with these preferences for the rest of the pass.
+ * The result of a check. `notNow`: the node may take the pod later in the pass. `never`: the node refuses all pods of
+ * this class (equal pods) with these preferences for the rest of the pass.
  */
 export type Verdict = "yes" | "notNow" | "never";
 

@@ -1,7 +1,6 @@
 /**
- * Why an instance type refuses a pod: every stage of the check that fails, with the value that causes it. Placement
- * checks the same stages for all types at once, with one bit for each type. test/fuzz/feasibility.test.ts compares the
- * two.
+ * Why an instance type refuses a pod: every stage of the check that fails, with the cause. Placement checks the same
+ * stages for all types at once. test/fuzz/feasibility.test.ts compares the two.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";
@@ -77,10 +76,7 @@ function isWhere(volumes: Requirements, { zone, capacityType }: Offering): boole
   });
 }
 
-/**
- * The labels of the closest offering that are not allowed. The closest offering is the one with the fewest of them.
- * Undefined: the type has no offering.
- */
+/** The labels of the offering with the fewest labels that are not allowed. Undefined: the type has no offering. */
 function nearestOffering(
   offerings: readonly Offering[],
   requirements: Requirements,

@@ -1,7 +1,6 @@
 /**
  * The stages of the check for a new node that exclude instance types by host ports, volume attachments and minValues.
- * Placement and explanation call the same functions. Requirements, resources and offerings are checked in
- * pools/instance-types.ts.
+ * Requirements, resources and offerings are checked in pools/instance-types.ts.
  */
 import { type HostPort, hostPortsConflict } from "../../../apis/core/host-ports.ts";
 import { type Bits, bitIndices, clearBit, commonBits } from "../../scheduling/bits.ts";

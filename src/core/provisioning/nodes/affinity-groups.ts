@@ -1,8 +1,7 @@
 /**
- * Affinity groups: pods that require pods like themselves on the same host or in the same zone. The domain of the first
- * pod is free, and all others must follow it. So the first pod may go only where all of them fit. This file finds these
- * domains from the selectors, volumes, tolerations, rules and requests of all pods of the group. If no domain fits all
- * pods, the domains that fit most pods are used.
+ * Affinity groups: pods that require pods like themselves on the same host or in the same zone. All pods of a group
+ * must follow the first one. So the first pod may go only where all of them fit, or else where most of them fit. This
+ * file finds these domains.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -58,10 +57,7 @@ export function groupDomainsOf(
   return groupDomains;
 }
 
-/**
- * For each affinity group: the classes of pods that have this affinity and are counted by it, with their numbers of
- * pods.
- */
+/** For each affinity group: the classes that have this affinity and are counted by it, with their numbers of pods. */
 function ownersOf(queued: readonly QueuedPod[]): ReadonlyMap<TopologyGroup, Map<PodClass, number>> {
   const counts = new Map<PodClass, number>();
   for (const { podClass } of queued)
@@ -97,10 +93,7 @@ function othersOf(
   return others;
 }
 
-/**
- * Whether the pod would be the first of its affinity group, but does not fit where the whole group fits. Then other
- * pods of the group are placed before it.
- */
+/** Whether the pod would be the first of its affinity group, but does not fit where the whole group fits. */
 export function waitsForGroup({ draft, sample, variants: [asWritten] }: PodClass): boolean {
   // Exits early: this runs for every pod that is placed, and most pods have no affinity.
   if (draft.wishes.affinity.length === 0) return false;
@@ -114,8 +107,8 @@ export function waitsForGroup({ draft, sample, variants: [asWritten] }: PodClass
 }
 
 /**
- * Lets the first pod of its affinity groups choose any domain in which it fits. Called if the pod has no place
- * otherwise. Returns whether a group was changed.
+ * Lets the first pod of its affinity groups choose any domain in which it fits, if the pod has no place otherwise.
+ * Returns whether a group was changed.
  */
 export function freeFirstPod({ sample, variants: [asWritten] }: PodClass): boolean {
   let isGivenUp = false;
@@ -261,8 +254,7 @@ class AffinityGroupDomains implements GroupDomains {
   }
 
   /**
-   * Whether a new node in the domain could take a pod of the class. Limits are ignored, because what they leave changes
-   * during planning.
+   * Whether a new node in the domain could take a pod of the class. Limits are ignored: they change during planning.
    */
   #canLaunch(podClass: PodClass, domain: string): boolean {
     const { templates, context } = this.#places;
@@ -283,7 +275,7 @@ class AffinityGroupDomains implements GroupDomains {
 
   /**
    * Whether the class's other rules with the same topology key allow the domain now. A rule that allows no domain at
-   * all is ignored, because pods that are placed later may still satisfy it.
+   * all is ignored, because pods that are placed later may satisfy it.
    */
   #areRulesKept({ variants: [asWritten] }: PodClass, domain: string): boolean {
     const { key, counts } = this.#group;
@@ -305,7 +297,7 @@ class AffinityGroupDomains implements GroupDomains {
 
   /**
    * The requirements of new nodes for the class: one set for each required node affinity term and each place of
-   * volumes. A term that requires a host name is left out, because no new node can have that name.
+   * volumes. A new node cannot have a host name that a term requires.
    */
   #wantedWithVolumes(podClass: PodClass): readonly SetId[] {
     const { space } = this.#places.context;
@@ -321,7 +313,7 @@ class AffinityGroupDomains implements GroupDomains {
 
 /**
  * The most pods of the class on one host, by host ports and topology rules. A zone spread also limits a host, because a
- * host is in one zone. Preferences do not count: a pod drops them before it stays without a place.
+ * host is in one zone. Preferences do not count.
  */
 function mostOnAnyHost({ ports, draft, variants: [asWritten] }: PodClass): number {
   let most = ports.length > 0 ? 1 : Number.POSITIVE_INFINITY;

@@ -1,7 +1,6 @@
 /**
- * The planned nodes of a pass in upstream's order. Upstream sorts them by number of pods before each pod is placed. A
- * node that just got a pod comes before nodes that had the same number of pods already. Each step takes time in
- * proportion to the number of nodes, so this order is not used for large batches.
+ * The planned nodes of a pass in upstream's order: by number of pods, and among equal ones the node that got a pod last
+ * comes first. Each step takes time in proportion to the number of nodes, so large batches do not use this order.
  * upstream: pkg/controllers/provisioning/scheduling/scheduler.go
  */
 import type { Marks } from "../../scheduling/bits.ts";
@@ -35,7 +34,6 @@ export class ClaimsInUpstreamOrder extends OpenClaims {
     );
   }
 
-  /** Inserts the node before the first node for which `later` is true. */
   #insert(claim: NewNodeClaim, later: (other: NewNodeClaim) => boolean): void {
     const at = this.#walk.findIndex(later);
     this.#walk.splice(at < 0 ? this.#walk.length : at, 0, claim);

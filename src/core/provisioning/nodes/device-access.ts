@@ -1,7 +1,4 @@
-/**
- * The devices of Dynamic Resource Allocation, for planned and existing nodes of one scheduling state. The feasibility
- * check calls this class. No object of it is made if Dynamic Resource Allocation is ignored.
- */
+/** The devices of Dynamic Resource Allocation, for planned and existing nodes of one scheduling state. */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { ResourceSlice } from "../../../apis/resource/kinds.ts";
@@ -30,10 +27,7 @@ interface AskedPlace {
 type Facts = Pick<SchedulingInput, "pods" | "pools" | "nodes"> & { readonly devices: DeviceFacts };
 
 export class DeviceAccess {
-  /**
-   * Whether further what-if questions follow. If so, no refusal is final: devices that are in use now may be free in
-   * the next question.
-   */
+  /** Whether further what-if questions follow. Then no refusal is final: devices may be free in the next question. */
   isAskedAgain = false;
   readonly #space: RequirementSpace;
   #new!: NewNodeDevices;
@@ -125,8 +119,8 @@ export class DeviceAccess {
   }
 
   /**
-   * Allocates devices again for a pod that an earlier plan of this pass has placed. The pod counts as bound, but its
-   * claims are not allocated yet. Otherwise other pods would be promised the same devices.
+   * Allocates devices again for a pod that an earlier plan of this pass has placed. Its claims are not allocated yet,
+   * so other pods would be promised the same devices.
    */
   hold(place: AskedPlace, pod: Pod): void {
     const needs = this.needsOf(pod);
@@ -150,8 +144,7 @@ export class DeviceAccess {
 }
 
 /**
- * Whether nodes can use the devices of this ResourceSlice. A slice for several nodes that is owned by one Node vanishes
- * with that Node.
+ * Whether nodes can use the devices of this ResourceSlice. A slice that is owned by one Node vanishes with that Node.
  * upstream: pkg/controllers/provisioning/dra.go
  */
 function isPublished(

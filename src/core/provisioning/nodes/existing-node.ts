@@ -39,7 +39,6 @@ import { UNNUMBERED } from "../topology/host-numbers.ts";
 import { isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
 import type { DeviceAccess } from "./device-access.ts";
 
-/** The result of a stage of the check that refuses a pod. */
 interface Refusing {
   readonly stage: NodeRefusal["stage"];
   /** Whether the node refuses every pod of this class (equal pods) with these preferences for the rest of the pass. */
@@ -51,14 +50,10 @@ const TAINTED: Refusing = { stage: "taints", lasts: true };
 const OTHER_LABELS: Refusing = { stage: "requirements", lasts: true };
 const VOLUMES_ELSEWHERE: Refusing = { stage: "volumes", lasts: true };
 const PORTS_HELD: Refusing = { stage: "hostPorts", lasts: true };
-/**
- * The refusal of a pod whose volumes the node cannot attach. It is valid for one pod only: pods of one class may have
- * different volumes.
- */
+/** The volumes of one pod are too many for the node. Other pods of the class may have other volumes. */
 const TOO_MANY_VOLUMES: Refusing = { stage: "attachSlots", lasts: false };
 /**
- * The refusal of a pod whose devices are not free now. A shared claim may get devices later, or the next what-if
- * question may free devices.
+ * The devices are not free now. A shared claim may get devices later, or the next what-if question may free devices.
  */
 const NO_DEVICES_NOW: Refusing = { stage: "devices", lasts: false };
 const NO_DEVICES: Refusing = { stage: "devices", lasts: true };
@@ -199,9 +194,8 @@ export class ExistingNode implements Place {
   }
 
   /**
-   * The refusal if the node lacks the pod's devices. During one plan, devices only become fewer, so the refusal is
-   * final, with two exceptions: the other pods of a shared claim may fit here once the claim has devices elsewhere, and
-   * a later what-if question may free devices.
+   * The refusal if the node lacks the pod's devices. It is final unless the pod shares a claim, which may get devices
+   * elsewhere, or a later what-if question may free devices.
    */
   #refusingByDevices(attempt: Attempt): Refusing | undefined {
     if (this.#lackOfDevices(attempt) === undefined) return undefined;
@@ -224,10 +218,7 @@ export class ExistingNode implements Place {
     return { resource: "pods", requested: 1, left: 0 };
   }
 
-  /**
-   * Whether the first stages (resources, taints, labels, places of volumes) accept the pod. The result holds until
-   * another pod is placed.
-   */
+  /** Whether the first stages accept the pod: resources, taints, labels, places of volumes. */
   meetsFirstStages(podClass: PodClass, variant: Variant, space: RequirementSpace): boolean {
     return this.#missing(podClass, variant, space) === undefined;
   }
@@ -288,9 +279,7 @@ export class ExistingNode implements Place {
     this.#settled = this.#remaining;
   }
 
-  /**
-   * The amount that is left of the resource at this position of {@link Amounts}, without the changes of an open fork.
-   */
+  /** The amount that is left of the resource at this position of {@link Amounts}, without an open fork's changes. */
   leftAt(position: number): number {
     return this.#settled[position] ?? 0;
   }
@@ -334,10 +323,7 @@ export class ExistingNode implements Place {
     return true;
   }
 
-  /**
-   * CSI drivers of the pod's volumes for which the node would have too many volumes. A volume of several pods counts
-   * once.
-   */
+  /** CSI drivers for which the node would have too many volumes with the pod. A volume of several pods counts once. */
   #fullDrivers(pod: Pod, volumes: VolumeIndex): readonly string[] {
     const limits = volumes.limits(this.view.name);
     const wanted = volumes.usage(pod);
@@ -358,8 +344,8 @@ const UNCOUNTED = -1;
 const NO_PODS: readonly Pod[] = [];
 
 /**
- * The pods that stay on the node, and those that will have ended before it takes new pods. A rebooting node takes no
- * pods until it is up again. By then its terminating pods have ended, even if they take long to stop.
+ * The pods that stay on the node, and those that will have ended before it takes new pods: a rebooting node takes none
+ * until it is up again.
  */
 function stayingPods({ claim, pods }: NodeView): readonly [readonly Pod[], readonly Pod[]] {
   if (claim === undefined || !isRebooting(claim)) return [pods, NO_PODS];

@@ -1,6 +1,6 @@
 /**
- * Finds all existing nodes that have too little room for a requested amount. The result is cached by amount. So in a
- * cluster of 100,000 nodes, a pod with new requests is tried only on nodes that could take it.
+ * Finds all existing nodes that have too little room for a requested amount, cached by amount. So even in a cluster of
+ * 100,000 nodes, a pod with new requests is tried only on nodes that could take it.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";

@@ -1,7 +1,4 @@
-/**
- * The values of a label, such as zones, with which a planned node can be launched. Many topology rules need this for
- * the same node, so the last results are cached.
- */
+/** The values of a label, such as zones, with which a planned node can be launched, cached for many topology rules. */
 import { within } from "../../../base/within.ts";
 import { type Bits, haveCommonBits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";

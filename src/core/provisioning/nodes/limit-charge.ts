@@ -1,8 +1,7 @@
 /**
- * The charge of a planned node against its pool's limits: the capacity of its cheapest instance type. So two small
- * nodes fit into a limit that one node would use up if it were charged as its largest type. When planning ends, each
- * node drops the types for which the limits have no room (see {@link LimitCharge.settled}). So the cloud cannot launch
- * more than the limits allow.
+ * The charge of a planned node against its pool's limits: the capacity of its cheapest instance type. When planning
+ * ends, each node drops the types for which the limits have no room (see {@link LimitCharge.settled}). So the cloud
+ * cannot launch more than the limits allow.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { type Bits, commonBits, noBits, setBit } from "../../scheduling/bits.ts";
@@ -16,10 +15,7 @@ interface State {
 
 export class LimitCharge {
   readonly #template: Template;
-  /**
-   * Whether nodes are charged against the limits. False: the pool has no limits, or they have room for every node that
-   * the batch could need.
-   */
+  /** Whether nodes are charged. False: there are no limits, or they have room for every node of the batch. */
   readonly isCounted: boolean;
   /** The charge of this node. Undefined: nothing is charged yet. */
   #charged: Resources | undefined;
@@ -36,10 +32,7 @@ export class LimitCharge {
     return paid === undefined ? types : commonBits(types, paid);
   }
 
-  /**
-   * Charges the capacity of the cheapest type. `isFixed`: the node must keep all its types, so the largest type is
-   * charged.
-   */
+  /** Charges the cheapest type. `isFixed`: the node must keep all its types, so the largest type is charged. */
   charge({ set, types }: State, isFixed: boolean): void {
     if (!this.isCounted) return;
     const { table } = this.#template;
@@ -53,8 +46,7 @@ export class LimitCharge {
   }
 
   /**
-   * The types that the limits still allow after all nodes of the plan were charged. Charges this node for the largest
-   * of them.
+   * The types that the limits still allow after the whole plan was charged. Charges this node for the largest of them.
    */
   settled(types: Bits): Bits {
     if (this.#charged === undefined) return types;

@@ -1,7 +1,7 @@
 /**
  * The input for a second plan in the same pass. Pods that the first plan placed count where they were placed.
- * NodeClaims that it created count as nodes of unknown size; against limits they count as their largest instance type.
- * So topology, limits and reservations hold over all plans of one pass.
+ * NodeClaims that it created count as nodes of unknown size, and against limits as their largest instance type. So
+ * topology, limits and reservations hold over all plans of one pass.
  */
 
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -29,10 +29,7 @@ export interface Placed {
   readonly existing: SchedulingResult["existing"];
 }
 
-/**
- * The input for the next plan, after `placed`. Pods that have a place are left out, and so are pods that must wait for
- * the launch of the claims.
- */
+/** The input for the next plan, without pods that have a place or must wait for the launch of the claims. */
 export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<SchedulingInput> {
   const { made, existing } = placed;
   const there = [...made.flatMap(({ plan }) => plan.pods), ...existing.flatMap(({ pods }) => pods)];
@@ -65,8 +62,8 @@ export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<Sched
 }
 
 /**
- * The planned claims for which reservations have enough free units, after the claims in `made` have taken theirs. Pods
- * of the other claims wait for the next pass: a created claim may not use all reservations that it holds.
+ * The planned claims for which reservations have enough free units after the claims in `made` have taken theirs. Pods
+ * of the other claims wait for the next pass.
  */
 export function withinReservations(
   planned: readonly PlannedClaim[],
@@ -85,8 +82,7 @@ export function withinReservations(
 }
 
 /**
- * Adds the largest capacity of each unlaunched claim to the usage of its pool. The cluster state counts such a claim
- * only as one node.
+ * Adds the largest capacity of each unlaunched claim to the usage of its pool. The cluster state counts only one node.
  */
 function* withUsageOf(
   unlaunched: readonly Unlaunched[],
@@ -146,10 +142,7 @@ function withPods(view: NodeView, pods: readonly Pod[]): NodeView {
   return nodeView({ node, claim, pods: bound, marked, nominatedUntilMs });
 }
 
-/**
- * The node or claim on which each pod was placed. Leaves out pods that are bound there already, and nodes that no
- * longer exist.
- */
+/** The node or claim where each pod was placed, without pods that are bound there already and without gone nodes. */
 function placesOfPods(nodes: readonly NodeView[], { made, existing }: Placed): Map<string, string> {
   const views = new Map<string, NodeView>();
   for (const view of nodes) {
@@ -170,9 +163,7 @@ function placesOfPods(nodes: readonly NodeView[], { made, existing }: Placed): M
   return placeOf;
 }
 
-/**
- * The reservations that the claim may be launched into. A claim that holds reservations is launched into one of them.
- */
+/** The reservations that the claim may be launched into. If there is one, the claim is launched into one of them. */
 function reservationsOf({ instanceTypes, requirements }: PlannedClaim): readonly string[] {
   const wanted = (key: string | undefined) =>
     requirements.find((one) => one.key === key && one.operator === "In")?.values ?? [];

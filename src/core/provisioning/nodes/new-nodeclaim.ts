@@ -1,6 +1,5 @@
 /**
- * A planned node. It starts with everything that its pool allows. Each pod narrows its requirements, and with them the
- * instance types that are left.
+ * A planned node. It starts with everything that its pool allows. Each pod narrows its requirements and instance types.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
  */
 import { type HostPort, hostPortsConflict } from "../../../apis/core/host-ports.ts";
@@ -221,8 +220,7 @@ export class NewNodeClaim implements Place {
 
   /**
    * Like {@link accepts}, but assumes that kube-scheduler binds the pod before the uncounted pods of this node. So its
-   * spread does not count them, except one that its host affinity requires. Refuses the pod if its place would break a
-   * spread of the uncounted pods.
+   * spread does not count them, except one that its host affinity requires. The pod must not break their spreads.
    */
   acceptsAhead(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     if (!variant.narrowingRules.some(({ group }) => this.#uncounted.has(group))) return NOT_NOW;
@@ -294,9 +292,7 @@ export class NewNodeClaim implements Place {
     return this.#context.devices?.ofNewNodes.driversOf(this) ?? NO_NAMES;
   }
 
-  /**
-   * Charges the cheapest type against limits. Charges the largest one if all types must stay (minValues, reservations).
-   */
+  /** Charges the cheapest type against limits, or the largest one if all types must stay (minValues, reservations). */
   #chargeLimits(): void {
     const { space, chargesMost } = this.#context;
     const { set, reserved } = this;
@@ -330,10 +326,7 @@ export class NewNodeClaim implements Place {
     return last;
   }
 
-  /**
-   * Checks topology rules. Rules over hosts come first, because they never narrow the node. For the other rules, all
-   * combinations of domains are tried.
-   */
+  /** Checks topology rules. Rules over hosts come first, because they never narrow the node. */
   #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
     const { hostRules } = variant;
     for (let at = 0; at < hostRules.length; at++) {
@@ -440,9 +433,7 @@ export class NewNodeClaim implements Place {
     return undefined;
   }
 
-  /**
-   * Checks reservations and minValues for these types. A pod that would make the node lose its reservation is refused.
-   */
+  /** Checks reservations and minValues. Refuses a pod that would make the node lose its reservation. */
   #launch(set: SetId, left: Bits): Fit | undefined {
     return this.template.table.offerings.hasReserved
       ? this.#reservedOrOpen(set, left)

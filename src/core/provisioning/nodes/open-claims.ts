@@ -1,6 +1,5 @@
 /**
- * The planned nodes of a pass, in the order in which they are checked for a pod: fewest pods first, then in the order
- * of opening. Nodes that cannot take the pod are skipped 32 at a time.
+ * The planned nodes of a pass, in the order in which they are checked for a pod: fewest pods first, then the oldest.
  */
 import { within } from "../../../base/within.ts";
 import { Marks } from "../../scheduling/bits.ts";

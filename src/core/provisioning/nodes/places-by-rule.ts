@@ -1,6 +1,5 @@
 /**
- * Finds the nodes on which the plan placed pods that have a certain topology rule. The counts of a topology group do
- * not tell this: they also include pods without the rule.
+ * Finds the nodes with pods that have a certain topology rule. The rule's counts also include pods without the rule.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
@@ -18,10 +17,7 @@ interface PlacesOfPass {
   readonly nodes: readonly PlaceWithPods[];
 }
 
-/**
- * Returns a function that finds, for one topology group, the nodes with pods that have its rule, and how many. A
- * preferred rule counts even if the pod dropped it.
- */
+/** Finds, for one topology group, the nodes with pods that have its rule, and how many. Preferred rules count, too. */
 export function placesByRule(all: PlacesOfPass, queued: readonly QueuedPod[]): PlacesOf {
   // The result is computed on demand: most passes never need it, and some passes need it for a thousand rules.
   let known: ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>> | undefined;

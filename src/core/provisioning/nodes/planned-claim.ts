@@ -1,7 +1,4 @@
-/**
- * Turns a planned node into a `PlannedClaim`: its instance types in the order of price, and its cheapest offering. A
- * claim may name only a limited number of types.
- */
+/** Turns a planned node into a `PlannedClaim`: its instance types in the order of price, and its cheapest offering. */
 import { CAPACITY_TYPE_LABEL_KEY, HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { addResources, type Resources } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
@@ -48,7 +45,6 @@ interface Choice {
   readonly daemonRequests: Resources;
 }
 
-/** The inputs from which planned claims are made. */
 interface Listing {
   readonly space: RequirementSpace;
   readonly options: SchedulingOptions;
@@ -89,10 +85,7 @@ function planned(
   };
 }
 
-/**
- * The node's requirements, with a requirement on reservations. A node that holds reservations is launched into one of
- * them, and any other node into none.
- */
+/** The node's requirements. A node that holds reservations is launched into one of them, any other node into none. */
 function requirementsOf({ template, reserved }: NewNodeClaim, own: Requirements): Requirements {
   const leftOut = new Set([HOSTNAME_LABEL_KEY, ...simulatedKeys(template.pool)]);
   const requirements = own.without(leftOut);
@@ -150,9 +143,8 @@ function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
 }
 
 /**
- * The cheapest types, with as many values of labels as minValues demands. For each such label, the cheapest type of
- * each missing value is taken first. Upstream cuts the list by price only, and then drops a claim that has too few
- * values.
+ * The cheapest types, with as many values of labels as minValues demands: the cheapest type of each missing value comes
+ * first. Upstream cuts the list by price only, and then drops a claim that has too few values.
  */
 function chosen(
   { rows, requirements }: Chosen,
@@ -182,10 +174,7 @@ function chosen(
   return [...kept].sort(cheapestFirst).map(({ type }) => type);
 }
 
-/**
- * Orders candidates by price. Reserved instances are already paid for, so they cost nothing. Among them, the one with
- * the lower purchase price comes first, because EC2 launches that one.
- */
+/** Orders candidates by price. Among reserved instances, which cost nothing, the purchase price decides, as in EC2. */
 function cheapestFirst(a: Candidate, b: Candidate): number {
   return (
     a.offering.priceMicroUsd - b.offering.priceMicroUsd ||

@@ -1,6 +1,6 @@
 /**
  * Required pods: pods on a planned node that another pod requires on its host by affinity. One of them must be bound
- * before that pod. If there is none, the pod can join the node only if it may be the first pod of its affinity.
+ * before that pod.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { Variant } from "../batch/pod-class.ts";
@@ -12,9 +12,8 @@ import {
 } from "../topology/topology-group.ts";
 
 /**
- * The pods of a planned node of which one must be bound before a pod with these rules over hosts. `pods`: all pods of
- * that node. Empty: the new pod has no affinity over hosts, or may be the first pod of all its affinities, or no pod of
- * the node satisfies them all.
+ * Those of `pods`, all on one planned node, of which one must be bound before a pod with these rules over hosts. Empty:
+ * the pod has no affinity over hosts, may be the first of its affinities, or no pod of the node satisfies them all.
  */
 export function requiredPodsOn(
   pods: readonly Pod[],
@@ -32,9 +31,8 @@ export function countsAllOf(group: TopologyGroup, pods: readonly Pod[]): boolean
 }
 
 /**
- * Whether the smallest count of this spread may rise because of uncounted pods on other planned nodes (their domain is
- * not decided yet). It cannot if minDomains keeps the smallest count at 0, or if these pods must all go to the domain
- * of this node.
+ * Whether uncounted pods on other planned nodes may raise the smallest count of this spread. They cannot if minDomains
+ * keeps it at 0, or if these pods must all go to the domain of this node.
  */
 export function mayRiseElsewhere(group: TopologyGroup, here: Place): boolean {
   if (group.counts.size < group.minDomains) return false;

@@ -1,7 +1,6 @@
 /**
- * Units (instances) of capacity reservations that planned nodes hold. A planned node holds one unit of each reservation
- * into which it can still be launched. So no unit is planned twice. A node releases a unit as soon as it can no longer
- * use it.
+ * Units (instances) of capacity reservations that planned nodes hold: one unit of each reservation into which the node
+ * can still be launched. So no unit is planned twice.
  * upstream: pkg/controllers/provisioning/scheduling/reservationmanager.go
  */
 import { assert } from "../../../base/assert.ts";

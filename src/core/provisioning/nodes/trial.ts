@@ -24,9 +24,7 @@ export interface Trial {
   readonly fit?: Fit;
   /** Whether every planned node with the same requirements refuses the pod too, until topology counts change. */
   readonly noneLikeIt?: true;
-  /**
-   * Upstream's message, if the pod is refused because of reservations. Absent: there is another reason, or no refusal.
-   */
+  /** Upstream's message, if the pod is refused because of reservations. Absent: another reason, or no refusal. */
   readonly deferred?: string;
 }
 

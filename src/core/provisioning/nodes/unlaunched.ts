@@ -1,6 +1,6 @@
 /**
- * Facts about a claim before it is launched: the labels that its node will have, and the labels that are still open,
- * such as its zone. Also finds the pods that must wait for these labels.
+ * Facts about a claim before it is launched: the labels that its node will have, and labels that are still open, such
+ * as its zone. Also finds the pods that must wait for these labels.
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import type { Pod, PodAffinityTerm } from "../../../apis/core/pod.ts";
@@ -20,9 +20,7 @@ import { Requirements } from "../../scheduling/requirements.ts";
 import type { PlannedClaim } from "../result.ts";
 import { namespacesOf, withLabelKeys } from "../topology/topology-group.ts";
 
-/**
- * The labels of the cheapest instance that the claim allows. Labels in `keys` whose value is still open are left out.
- */
+/** The labels of the cheapest instance that the claim allows, without those of `keys` that are still open. */
 export function supposedLabels(
   plan: PlannedClaim,
   keys: ReadonlySet<string>,
@@ -47,10 +45,7 @@ export function supposedLabels(
   return labels;
 }
 
-/**
- * The offering of the cheapest instance that the claim allows. If several reservations are equal, the first by id.
- * Undefined: the claim does not name that type.
- */
+/** The offering of the cheapest instance that the claim allows. Undefined: the claim does not name that type. */
 export function cheapestOfferingOf(plan: PlannedClaim): Offering | undefined {
   const { instanceTypes, cheapest, requirements } = plan;
   const { zone, capacityType } = cheapest;
@@ -120,7 +115,7 @@ interface PodOnClaim {
  * The pods that need not wait for the launch of these claims. Two kinds of pods wait for one pass:
  * - A pod with anti-affinity to a pod on such a claim. Both could end up in the same domain.
  * - A pod with affinity to pods like itself, some of which are on such a claim. It could become a first pod in another
- *   domain. It waits even if other pods like it are already counted elsewhere.
+ *   domain.
  */
 export function* withoutWaiting(
   pods: readonly Pod[],
@@ -166,10 +161,7 @@ function hasRules(pod: Pod): boolean {
   return holdsApart(pod) || requiredOf(pod.spec.affinity?.podAffinity).length > 0;
 }
 
-/**
- * A text about the pod. Pods with equal texts have equal affinities, and are selected by the same affinities of other
- * pods.
- */
+/** A text about the pod. Pods with equal texts have equal affinities, and the same affinities select them. */
 function affinityText({ metadata: { namespace, labels }, spec: { affinity } }: Pod): string {
   return JSON.stringify([namespace, labels, affinity]);
 }

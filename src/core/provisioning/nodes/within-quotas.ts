@@ -1,7 +1,7 @@
 /**
- * Keeps a plan within the quotas of the cloud account. A quota bounds what all NodePools launch together, by capacity
- * type and instance family. Each offering names the quota that counts it. New nodes use up quotas in the order of their
- * pods' priority. Otherwise a large batch would create NodeClaims whose launch the cloud refuses.
+ * Keeps a plan within the quotas of the cloud account, which bound what all NodePools launch together. Each offering
+ * names the quota that counts it. New nodes use up quotas in the order of their pods' priority. Otherwise a large batch
+ * would create NodeClaims whose launch the cloud refuses.
  */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -15,8 +15,8 @@ import type { PlannedClaim, SchedulingResult, UnschedulablePod } from "../result
 type Share = Offering["quota"];
 
 /**
- * Removes the claims whose offerings fit into no quota after other claims have used them up. Their pods wait for a
- * later pass, which knows what was launched. `room`: quota → units that may still be launched.
+ * Removes the claims for whose offerings no quota has room. Their pods wait for a later pass, which knows what was
+ * launched. `room`: quota → units that may still be launched.
  */
 export function* withinQuotas<R extends SchedulingResult>(
   plan: R,
@@ -55,10 +55,7 @@ export class QuotaRoom {
     return this.#left;
   }
 
-  /**
-   * Subtracts all these claims from the quotas, or none of them. Returns why not. Undefined: the claims were
-   * subtracted.
-   */
+  /** Subtracts all these claims from the quotas, or none of them. Returns why not. Undefined: they were subtracted. */
   take(claims: readonly PlannedClaim[]): string | undefined {
     if (this.#left.size === 0) return undefined;
     const left = new Map(this.#left);
@@ -72,9 +69,7 @@ export class QuotaRoom {
   }
 }
 
-/**
- * The shares of a claim's offerings, cheapest type first. Cached by the claim's lists, which claims of one kind share.
- */
+/** The shares of a claim's offerings, cheapest type first. Cached by the claim's lists, which equal claims share. */
 class Shares {
   readonly #known = new Map<
     PlannedClaim["instanceTypes"],
@@ -96,8 +91,7 @@ class Shares {
 
 /**
  * Subtracts the first share for which its quota has room. Returns the full quotas, sorted; empty if a share was
- * subtracted or no quota counts the claim. A claim without any offering is not checked here: its launch reports the
- * reason.
+ * subtracted or no quota counts the claim.
  */
 function take(shares: readonly Share[], left: Map<string, number>): readonly string[] {
   const full = new Set<string>();

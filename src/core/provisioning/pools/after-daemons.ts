@@ -1,7 +1,4 @@
-/**
- * The room that the daemons of a NodePool leave on each instance type. Passes have the same daemons and types until a
- * DaemonSet, a price or capacity changes. So the result is cached with the list of types.
- */
+/** The room that the daemons of a NodePool leave on each instance type, cached with the list of types. */
 import type { HostPort } from "../../../apis/core/host-ports.ts";
 import {
   addResources,

@@ -1,8 +1,7 @@
 /**
- * How many volumes of a CSI driver a node of each instance type can attach. A type may state it as the capacity
- * `attachable-volumes-csi-<driver>`. Otherwise, the CSINodes of running nodes of that type state it. While no such node
- * runs, the cloud's `volumeAttachmentLimits` count. If nothing is known, there is no limit. Upstream checks existing
- * nodes only: a pod with many volumes may get a new node that then refuses it.
+ * How many volumes of a CSI driver a node of each instance type can attach: by the capacity
+ * `attachable-volumes-csi-<driver>` of the type, else by the CSINodes of running nodes of that type, else by the
+ * cloud's `volumeAttachmentLimits`. If nothing is known, there is no limit. Upstream checks existing nodes only.
  */
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
@@ -14,10 +13,7 @@ import type { NodeView } from "../../state/node-view.ts";
 
 const PREFIX = "attachable-volumes-csi-";
 
-/**
- * Type → driver → number of volumes that can be attached. If running nodes of a type differ, the smallest number
- * counts.
- */
+/** Type → driver → number of volumes that can be attached: the smallest number of all running nodes of the type. */
 export type SeenSlots = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 /** The numbers of volumes that the CSINodes of these nodes allow. */

@@ -1,8 +1,7 @@
 /**
- * Splits instance types into rows by the daemons that run there. A DaemonSet may select a zone, a capacity type or
- * another label for which the NodePool allows several values. Then nodes of one type differ in daemon overhead and host
- * ports. The same daemons run on all nodes of a row, so every result for a row is exact. A type is not split if the
- * same daemons run on all its nodes.
+ * Splits instance types into rows by the daemons that run there. A DaemonSet may select a zone or another label for
+ * which the NodePool allows several values. Then nodes of one type differ in daemon overhead and host ports. The same
+ * daemons run on all nodes of a row, so every result for a row is exact.
  */
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { BoundedMap, within } from "../../../base/within.ts";
@@ -31,19 +30,16 @@ interface Deciding {
   readonly poolKeys: readonly string[];
 }
 
-/**
- * Cached results, by list of types and by requirements of daemons. Lists of types never change, and passes share them.
- */
+/** Cached results, by list of types and by requirements of daemons. Passes share lists, which never change. */
 const known = new WeakMap<readonly InstanceType[], Map<string, readonly InstanceType[]>>();
 /**
- * The most results that are cached for one list of types. Each NodePool whose daemons split types needs one. Each edit
- * of the NodePool or of a DaemonSet adds another one.
+ * The most cached results for one list of types: one for each NodePool, and one for each edit of it or of a DaemonSet.
  */
 const MOST_KEPT = 64;
 
 /**
- * The instance types, split if a daemon runs on some nodes of a type only. `wanted`: requirements of daemons that
- * tolerate the pool's taints, if the pool's nodes can satisfy them. Returns the same list if nothing is split.
+ * The instance types, split if a daemon runs on some nodes of a type only. `wanted`: the requirements of daemons that
+ * tolerate the pool's taints. Returns the same list if nothing is split.
  */
 export function rowsByDaemons(
   types: readonly InstanceType[],
@@ -64,10 +60,7 @@ export function rowsByDaemons(
   });
 }
 
-/**
- * The facts that decide which daemons run on a node of a type. Undefined: the same daemons run on all nodes of each
- * type.
- */
+/** The facts that decide which daemons run on a node of a type. Undefined: the same ones on all nodes of each type. */
 function decidingOf(
   types: readonly InstanceType[],
   pool: Requirements,
@@ -118,9 +111,7 @@ function rowsOf(type: InstanceType, deciding: Deciding): readonly TypeRow[] {
   });
 }
 
-/**
- * Whether the type's own labels satisfy the daemon's requirements. Labels of offerings and of the pool are not checked.
- */
+/** Whether the type's own labels satisfy the daemon's requirements, apart from labels of offerings and of the pool. */
 function mayRunOn(
   { labels }: InstanceType,
   wanted: Requirements,
@@ -136,8 +127,8 @@ function mayRunOn(
 }
 
 /**
- * The values that nodes of the pool may have for this label, in groups: the same daemons run for all values of a group.
- * A daemon that compares the label with a number (Gt, Lt) counts for all values.
+ * The values that nodes of the pool may have for this label, in groups with the same daemons. A daemon that compares
+ * the label with a number (Gt, Lt) counts for all values.
  */
 function partsOf(
   key: string,
@@ -162,20 +153,14 @@ function partsOf(
   return own.complement ? [...listed, rest] : listed;
 }
 
-/**
- * Whether a node with one of the given values satisfies `wanted`. Also true if the node may lack the label and `wanted`
- * allows that.
- */
+/** Whether a node with one of the given values satisfies `wanted`, or may lack the label if `wanted` allows that. */
 export function overlaps(given: Requirement, wanted: Requirement): boolean {
   const common = intersect(given, wanted);
   if (common.complement || common.values.length > 0) return true;
   return given.complement && allowsAbsence(wanted);
 }
 
-/**
- * The type's offerings in groups: the same daemons run on all offerings of a group. Offerings that the pool cannot use
- * are added to the first group.
- */
+/** The type's offerings in groups with the same daemons. The first group also has those that the pool cannot use. */
 function groupsOf(
   { offerings }: InstanceType,
   pool: Requirements,

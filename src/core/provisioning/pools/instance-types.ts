@@ -93,10 +93,7 @@ export class TypeTable {
     return this.types.length;
   }
 
-  /**
-   * Labels in which rows (parts) of one type may differ: labels of offerings, and labels of the pool that daemons
-   * select.
-   */
+  /** Labels in which rows (parts) of one type may differ: those of offerings, and those of the pool. */
   get splittingKeys(): readonly string[] {
     return [...this.#sheet.given.keys(), ...this.#sheet.offeringKeys];
   }
@@ -110,18 +107,14 @@ export class TypeTable {
   }
 
   /**
-   * Subtracts the requests of daemons from what pods can request on each type. Returns these requests by position of
-   * the type. Call it before any method about resources.
+   * Subtracts the requests of daemons from what pods can request on each type. Returns them by position of the type.
    */
   reserve(daemons: readonly PoolDaemon[]): readonly Resources[] {
     this.#after = afterDaemons(this.#sheet, daemons);
     return this.#after.requests;
   }
 
-  /**
-   * The types whose labels satisfy the requirements and that have an available offering that satisfies them. Do not
-   * change the result.
-   */
+  /** The types whose labels and one available offering satisfy the requirements. Do not change the result. */
   compatible(set: SetId): Bits {
     let bits = this.#bySet[set];
     if (bits === undefined) {
@@ -132,10 +125,7 @@ export class TypeTable {
     return bits;
   }
 
-  /**
-   * The types whose own labels satisfy the requirements. A type that does not set a label satisfies every requirement
-   * on it.
-   */
+  /** The types whose own labels satisfy the requirements. A label that a type does not set satisfies everything. */
   satisfying(set: SetId): Bits {
     const bits = allBits(this.size);
     for (const requirement of this.#space.get(set).all()) {
@@ -144,10 +134,7 @@ export class TypeTable {
     return bits;
   }
 
-  /**
-   * The types with an available offering that satisfies the requirements on labels of offerings. Other requirements are
-   * not checked.
-   */
+  /** The types with an available offering whose labels satisfy the requirements. */
   offered(set: SetId): Bits {
     const id = this.#aboutOfferings(set);
     return within(this.#offered, id, () => this.offerings.offered(this.#space.get(id)));
@@ -220,8 +207,7 @@ export class TypeTable {
 
   /**
    * The types of `bits` that satisfy the requirements and have room for `used` and `added` together. Undefined: none.
-   * Types of `bits` must have room for `used`, so only resources in `added` are checked. Do not change the result: it
-   * may be `bits` itself, and equal results share one object.
+   * Types of `bits` must have room for `used`. Do not change the result: equal results share one object.
    */
   fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
     const count = this.#ask(bits.length, set, used, added);
@@ -246,10 +232,7 @@ export class TypeTable {
     return isAll ? bits : this.#given.of(left);
   }
 
-  /**
-   * Puts the sets of bits that `fitting` combines by AND into `#rows` and `#starts`. Returns their number. 0: no type
-   * has enough of some resource.
-   */
+  /** Puts the sets of bits that `fitting` combines into `#rows` and `#starts`. Returns their number. 0: none fits. */
   #ask(words: number, set: SetId, used: Resources, added: Resources): number {
     const rows = this.#rows;
     const starts = this.#starts;
@@ -312,9 +295,7 @@ export class TypeTable {
     });
   }
 
-  /**
-   * The number of distinct values that the types of `bits` can have under a requirement. This is what minValues counts.
-   */
+  /** The number of distinct values that the types of `bits` can have under a requirement, as minValues counts. */
   distinctValues(bits: Bits, requirement: Requirement): number {
     const { ofType, seenIn } = this.#countable(requirement);
     const question = ++this.#questions;
@@ -329,10 +310,7 @@ export class TypeTable {
     return count;
   }
 
-  /**
-   * Like {@link distinctValues}, for a node that is launched. A reserved node can only have the capacity type
-   * `reserved`, and other nodes cannot have it.
-   */
+  /** Like {@link distinctValues}, but only a reserved node has the capacity type `reserved`, and it has no other. */
   launchedValues(bits: Bits, requirement: Requirement, isReserved: boolean): number {
     const { key } = requirement;
     if (key !== CAPACITY_TYPE_LABEL_KEY || !this.offerings.hasReserved)

@@ -1,7 +1,6 @@
 /**
- * The available offerings of a pool's instance types, by kind. A kind is one combination of zone, capacity type and
- * other labels. A region has few kinds and tens of thousands of offerings, so requirements are checked once for each
- * kind.
+ * The available offerings of a pool's instance types, by kind: one combination of zone, capacity type and other labels.
+ * A region has few kinds and tens of thousands of offerings, so requirements are checked once for each kind.
  */
 import { BoundedMap, within } from "../../../base/within.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";

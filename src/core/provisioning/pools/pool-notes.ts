@@ -10,9 +10,7 @@ export type PoolNotes = Pick<
   "excludedByLimits" | "withoutTypes" | "withTooFewTypes"
 >;
 
-/**
- * The facts about these pools. Must be called before anything is planned, because planned claims count against limits.
- */
+/** The facts about these pools. Must be called before planned claims count against limits. */
 export function poolNotes(
   templates: readonly Template[],
   { space, minValuesPolicy }: NotedIn,
@@ -43,8 +41,7 @@ function isTooFew({ set, table, usable }: Template, space: RequirementSpace): bo
 }
 
 /**
- * For each pool: how many types its limits exclude. In v1, only types that satisfy the pool's requirements count; older
- * versions count all types of the node class.
+ * For each pool: how many types its limits exclude, of those that satisfy the pool's requirements (before v1, of all).
  */
 function excludedByLimits(templates: readonly Template[]): SchedulingResult["excludedByLimits"] {
   return templates

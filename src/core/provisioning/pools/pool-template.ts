@@ -1,6 +1,5 @@
 /**
- * The template of a pool's new nodes: requirements, taints, instance types, daemons, and what is left of the pool's
- * limits.
+ * The template of a pool's new nodes: requirements, taints, instance types, daemons, and what limits leave.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
  */
 import { LABEL_INSTANCE_PODS } from "../../../apis/aws/labels.ts";
@@ -51,8 +50,8 @@ export function simulatedKeys(pool: Pool): ReadonlySet<string> {
 }
 
 /**
- * Labels that only nodes of the other kind of pool have: its owner label, and an AWS label that only nodes of
- * Provisioners have. Karpenter treats them as well known, but claims must not contain them.
+ * Labels that only nodes of the other kind of pool have. Karpenter treats them as well known, but claims must not
+ * contain them.
  */
 function foreignKeys(pool: Pool): readonly string[] {
   return pool.generation === "alpha"
@@ -74,15 +73,9 @@ export interface Template {
   readonly daemons: readonly PoolDaemon[];
   readonly slots: AttachSlots;
   readonly steady: Bits | undefined;
-  /**
-   * The amounts that are left of the pool's limits. A new object replaces this one when a node is charged, so an
-   * earlier value can be restored.
-   */
+  /** What is left of the pool's limits. A charge replaces the object, so an earlier value can be restored. */
   budget: Budget;
-  /**
-   * Whether the limits have room for one node of the largest type for each pod of the batch. If so, nodes are not
-   * charged. Absent: not computed yet.
-   */
+  /** Whether the limits have room for one node of the largest type for each pod. Then nodes are not charged. */
   isAmple?: boolean;
 }
 
@@ -141,8 +134,7 @@ export function createTemplate(
 
 /**
  * Charges a planned node against the pool's limits, so that it can become any of the types in `candidates`. Returns the
- * total charge of the node, which is never less than `charged`. In karpenter-ts, the node itself is charged against the
- * limit `nodes`, so that a batch cannot exceed it.
+ * total charge of the node, which is never less than `charged`. karpenter-ts also charges the limit `nodes`.
  */
 export function chargeLimits(
   template: Template,
@@ -180,8 +172,7 @@ export function affordable(
 }
 
 /**
- * The charge for one resource of a node that may become any of these types: their largest amount, and at least one of
- * `nodes`.
+ * The charge for one resource of a node that may become any of these types: their largest amount. `nodes`: at least 1.
  */
 function chargeOf(table: TypeTable, candidates: Bits, name: string): number {
   const most = table.mostCapacity(candidates, name);
@@ -206,10 +197,7 @@ export function mayRunOut(
   return false;
 }
 
-/**
- * Adds the capacity of a removed node to what is left of the limits, for a what-if question (a plan without some
- * nodes).
- */
+/** Adds the capacity of a removed node to what is left of the limits, for a what-if question. */
 export function creditLimits(template: Template, capacity: Resources): void {
   const { table, budget, usable } = template;
   const remaining: Record<string, number> = {};
@@ -248,10 +236,7 @@ export function leastDaemonRequests(template: Template, candidates: Bits): Resou
   return least ?? NO_RESOURCES;
 }
 
-/**
- * The required terms of a daemon that the pool's nodes can satisfy. Empty: the daemon does not run on the pool's nodes.
- * Every daemon tolerates PreferNoSchedule taints. It runs on nodes that satisfy one of its terms.
- */
+/** The required terms of a daemon that the pool's nodes can satisfy. Empty: it does not run on them. */
 function selectionOf(
   pod: Pod,
   taints: readonly Taint[],

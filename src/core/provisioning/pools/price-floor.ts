@@ -1,17 +1,11 @@
-/**
- * Lower bounds on prices, computed without a plan: the cheapest offering of each type that a pool can launch, and the
- * lowest price of one unit of each resource.
- */
+/** Lower bounds on prices, computed without a plan: of each type that a pool can launch, and of each resource. */
 import type { Resources } from "../../../apis/resources.ts";
 import { type Bits, hasBit, noBits, setBit } from "../../scheduling/bits.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Template } from "./pool-template.ts";
 
 export class PriceFloor {
-  /**
-   * The lowest price of each type, by index of the NodePool, then by position of the type. Infinite: the type cannot be
-   * launched.
-   */
+  /** The lowest price of each type, by index of the NodePool, then by position. Infinite: it cannot be launched. */
   readonly #prices: readonly (readonly number[])[];
   /** The lowest price of one unit of each resource, in micro-dollars per hour. */
   readonly #perUnit = new Map<string, number>();

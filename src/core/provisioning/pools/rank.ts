@@ -2,7 +2,7 @@
 import type { Pool } from "../../../apis/hub/pool.ts";
 
 /**
- * The rank of a pool. A pool of higher rank is preferred at any price. A higher weight gives a higher rank. At equal
+ * The rank of a pool: a pool of higher rank is preferred at any price. A higher weight gives a higher rank. At equal
  * weight, a NodePool is preferred to a Provisioner, so users who migrate get the NodePool.
  * upstream: pkg/utils/nodepool/nodepool.go (v0.32, which has both kinds)
  */

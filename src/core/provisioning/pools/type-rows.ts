@@ -1,7 +1,7 @@
 /**
  * Rows of instance types. Offerings may override the capacity of their type, and daemons may run in some zones only. A
  * type has one row for each capacity, and for each set of daemons that run on it (daemon-rows.ts). So what is true for
- * a row (its capacity, daemons, limits) is true for each of its offerings.
+ * a row is true for each of its offerings.
  * upstream: pkg/cloudprovider/types.go (AllocatableOfferings)
  */
 import { canonicalJson } from "../../../base/json.ts";
@@ -11,17 +11,11 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 
 /** An instance type, or the part of one where the same daemons run. */
 export interface TypeRow extends InstanceType {
-  /**
-   * Labels of the pool for which nodes of this row have only these values. Absent: nodes may have all values that the
-   * pool allows.
-   */
+  /** Labels of the pool for which nodes of this row have only these values. Absent: all values that the pool allows. */
   readonly given?: readonly Requirement[];
 }
 
-/**
- * The rows sorted by name; the row with the type's own capacity comes first. A type whose offerings have no overrides
- * is one row.
- */
+/** The rows sorted by name, the type's own capacity first. A type without overrides is one row. */
 export function typeRows(types: readonly TypeRow[]): TypeRow[] {
   const rows = types.flatMap((type) => (type.offerings.some(isOverridden) ? split(type) : [type]));
   return rows.sort((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1));

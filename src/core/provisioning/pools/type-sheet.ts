@@ -1,7 +1,6 @@
 /**
  * Facts about a list of instance types that do not depend on a pool: its rows by name, and for each label and resource
- * the types by value. Pools with the same node class share a list, and so do passes until prices or capacity change. So
- * the facts are computed once.
+ * the types by value. Pools and passes share a list until prices or capacity change, so the facts are computed once.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -24,10 +23,7 @@ export interface LabelColumn {
   readonly never: Bits;
 }
 
-/**
- * The types by the amount of a resource that pods can request. Row `i` of `rows` has the types with at least
- * `amounts[i]`. The rows are stored one after another.
- */
+/** The types by the amount of a resource that pods can request. Row `i` of `rows`: those with at least `amounts[i]`. */
 export interface ResourceColumn {
   readonly amounts: readonly number[];
   readonly rows: Bits;
@@ -66,10 +62,7 @@ export interface TypeSheet extends TypeColumns {
   readonly offeringKeys: ReadonlySet<string>;
   /** The types that are not burstable. Undefined: no type is burstable. */
   readonly steady: Bits | undefined;
-  /**
-   * For each label of the pool: the rows (parts of a type with the same daemons) whose nodes have only some of its
-   * values.
-   */
+  /** For each label of the pool: the rows (parts of a type) whose nodes have only some of its values. */
   readonly given: ReadonlyMap<string, readonly GivenLabel[]>;
 }
 
@@ -96,9 +89,7 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
   });
 }
 
-/**
- * The columns of the last list, by the labels object of its first type. A new list with the same types finds them here.
- */
+/** The columns of the last list, by the labels object of its first type, for a new list with the same types. */
 const lastColumns = new WeakMap<
   InstanceType["labels"],
   { readonly types: readonly TypeRow[]; readonly columns: TypeColumns }
@@ -135,8 +126,7 @@ function haveSameColumns(types: readonly TypeRow[], before: readonly TypeRow[]):
 const ASKED_RESOURCES = ["cpu", "memory", "pods"];
 
 /**
- * Computes the columns of all labels and of {@link ASKED_RESOURCES} in advance, so that the first pass is not slower than later
- * ones.
+ * Computes the columns of all labels and of {@link ASKED_RESOURCES}, so that the first pass is as fast as later ones.
  */
 export function readTypes(list: readonly InstanceType[]): void {
   const sheet = sheetOf(list);

@@ -1,7 +1,7 @@
 /**
  * A NodeClaim names instance types, but planning chooses rows: parts of a type with equal capacity and daemons
- * (type-rows.ts). The pods may fit on one row of a type but not on another one. The cloud might launch the type where
- * the pods do not fit. So the claim's requirements are narrowed until only chosen rows can be launched.
+ * (type-rows.ts). The cloud might launch a row on which the pods do not fit. So the claim's requirements are narrowed
+ * until only chosen rows can be launched.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -43,7 +43,7 @@ export interface Chosen {
 
 /**
  * Narrowed requirements, under which a type of `rows` can be launched only as one of these rows. They still allow the
- * cheapest offering of all, and as many values of each label as possible, cheapest first.
+ * cheapest offering, and as many values of each label as possible.
  */
 export function withWholeTypes(table: TypeTable, requirements: Requirements, rows: Bits): Chosen {
   if (!table.hasSplitTypes) return { requirements, rows };
@@ -67,8 +67,8 @@ export function withWholeTypes(table: TypeTable, requirements: Requirements, row
 }
 
 /**
- * The rows of `bits` that a node with these requirements can be. A row is removed only if another row of its type is
- * left. If no row can be launched, all rows are kept for the explanation.
+ * The rows of `bits` that a node with these requirements can be. If no row of a type can be launched, all its rows are
+ * kept for the explanation.
  */
 export function rowsUnder(table: TypeTable, bits: Bits, requirements: Requirements): Bits {
   if (!table.hasSplitTypes) return bits;
@@ -158,10 +158,7 @@ function labelOf({ zone, capacityType, labels }: Offering, key: string): string 
   return key === CAPACITY_TYPE_LABEL_KEY ? capacityType : labels?.[key];
 }
 
-/**
- * The requirement with one more value. Undefined: it allows the value already, or it is not a list of allowed values
- * (NotIn).
- */
+/** The requirement with one more value. Undefined: it allows the value already, or only excludes values (NotIn). */
 function unionOf({ key, complement, values, minValues }: Requirement, value: string) {
   if (complement || values.includes(value)) return undefined;
   return { ...oneOf(key, [...values, value]), minValues };

@@ -1,7 +1,4 @@
-/**
- * The zone that a pod's own requirements and volumes allow, for a metric. Spreads and affinities are ignored, because
- * their zone is known only after planning.
- */
+/** The zone that a pod's own requirements and volumes allow, for a metric. Spreads and affinities are ignored. */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { within } from "../../../base/within.ts";

@@ -1,7 +1,6 @@
 /**
- * The last stages of an explanation: whether a new node can be launched in the zones and other domains that all
- * topology rules allow. The node may lack devices, or need a reservation that other planned nodes hold. Or minValues
- * may demand more values than the possible types have.
+ * The last stages of an explanation: whether a new node can be launched in the domains that all topology rules allow.
+ * The node may lack devices or values for minValues, or need a reservation that other planned nodes hold.
  */
 import type { DeviceNeeds } from "../../devices/needs.ts";
 import { type Bits, intersectionOf, isEmptyBits, noBits } from "../../scheduling/bits.ts";
@@ -27,7 +26,7 @@ export interface Refusal {
 
 /**
  * The refusal by reservations or minValues, after all earlier stages accepted the pod. `lasts`: the new node in each
- * combination of topology domains. If neither is the reason, no combination has an instance type.
+ * combination of topology domains.
  */
 export function byLasts(
   lasts: readonly Last[],
@@ -79,7 +78,7 @@ function isPromised(last: Last, template: Template, context: PlanningContext): b
 
 /**
  * Whether the node can be launched now, with enough values for minValues: into a free reservation, or without one. With
- * `strictReservations`, a node that wants a full reservation is not launched without one.
+ * `strictReservations`, a node that wants a full reservation waits.
  */
 export function canLaunch(
   { set, types }: Last,
@@ -101,10 +100,7 @@ export function canLaunch(
   return !mustWait && hasValues(openTo({ set, types }, template), false);
 }
 
-/**
- * The requirements that have fewer values than minValues demands. Reserved offerings are ignored if the node can be
- * launched without a reservation.
- */
+/** The requirements that have too few values for minValues. Reserved offerings count only if there are no others. */
 function fewerThanAsked(
   last: Last,
   template: Template,
@@ -130,9 +126,7 @@ interface Launching {
   readonly lasts: readonly Last[];
 }
 
-/**
- * Why a new node cannot give the pod its devices, in any combination of domains. Undefined: in one combination it can.
- */
+/** Why a new node cannot give the pod its devices, in any combination of domains. Undefined: it can. */
 export function lackOfDevices(
   needs: DeviceNeeds,
   { template: { table }, lasts }: Launching,

@@ -27,10 +27,7 @@ interface Alike {
   mostLeft: number;
 }
 
-/**
- * The refusals of all existing nodes of the pass. Pods that the plan placed there take up room. Preferences of the pod
- * do not count.
- */
+/** The refusals of all existing nodes, where pods of the plan take up room. Preferences of the pod do not count. */
 export function nodesRefusing(item: QueuedPod, pass: AskedPass): readonly NodesRefusal[] {
   const groups = new Map<string, Alike>();
   const beside = hostsBeside(item.podClass, pass);
@@ -70,10 +67,7 @@ function hostsBeside(
   return new Set(counted.flatMap(([host, pods]) => (pods > 0 ? [host] : [])));
 }
 
-/**
- * The refusal of the pod after all preferences are dropped. Undefined: the node takes the pod, maybe after some
- * preferences are dropped.
- */
+/** The refusal of the pod after all preferences are dropped. Undefined: the node takes the pod. */
 export function hardRefusal(
   { pod, podClass }: QueuedPod,
   node: ExistingNode,

@@ -1,8 +1,7 @@
 /**
  * Explains why a pod has no place: for each pool, upstream's message, and how many instance types each stage refused.
- * Runs once for each class (pods that are equal for planning) without a place. It tries an empty new node of the pool,
- * and the pod without preferences, so it never blames a preference. If the pod has several required node affinity
- * terms, it explains the term that passed the most stages.
+ * It tries an empty new node of the pool, and the pod without preferences, so it never blames a preference. Of several
+ * required node affinity terms, it explains the one that passed the most stages.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -74,10 +73,7 @@ interface Question {
   readonly pass: Explained;
 }
 
-/**
- * The stages of the check, in the order in which planning checks them. `promised`: other planned nodes hold the
- * reservations.
- */
+/** The stages of the check, in the order of planning. `promised`: other planned nodes hold the reservations. */
 const STAGES: readonly (RejectionReason | "promised")[] = [
   "noInstanceTypes",
   "taints",
@@ -94,16 +90,10 @@ const STAGES: readonly (RejectionReason | "promised")[] = [
 ];
 
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
-/**
- * The most combinations of topology domains (such as a zone and a capacity type) for which reservations and minValues
- * are checked.
- */
+/** The most combinations of topology domains for which reservations and minValues are checked. */
 const MOST_LASTS = 64;
 
-/**
- * Explains each pod, in steps: a class that many pools refuse takes long. `askedPod`: the key of the one pod for which
- * existing nodes are explained, too.
- */
+/** Explains each pod, in steps. `askedPod`: the key of the one pod for which existing nodes are explained, too. */
 export function* explainInSteps(
   failed: readonly QueuedPod[],
   pass: Explained & AskedPass,
@@ -175,8 +165,8 @@ function reasonsOf({ rejected }: Refusal): RejectionReason[] {
 }
 
 /**
- * The stage at which an empty new node of the pool refuses the pod. Undefined: no stage does, so other pods of the plan
- * are the reason. Exported for tests.
+ * The stage at which an empty new node of the pool refuses the pod. Undefined: none does, so other pods are the reason.
+ * Exported for tests.
  */
 export function refusalByNewNode(
   question: Question,
@@ -283,9 +273,7 @@ function byTypes({ template, pod, podClass, variant, pass }: Question, set: SetI
   return byRules(template, variant, pass, { set, places, types: attaching, rejected, needs });
 }
 
-/**
- * The types that can be launched at a place where the pod's volumes can be reached. If there are none, also the reason.
- */
+/** The types that can be launched where the pod's volumes can be reached. If there are none, also the reason. */
 function reachingVolumes(
   template: Template,
   podClass: PodClass,
@@ -326,8 +314,8 @@ interface Left {
 }
 
 /**
- * Finds the topology rule that refuses the pod although these types fit. If no rule does, checks devices, reservations
- * and minValues.
+ * Finds the topology rule that refuses the pod although these types fit, or else checks devices, reservations and
+ * minValues.
  */
 function byRules(
   template: Template,

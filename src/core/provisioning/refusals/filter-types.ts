@@ -68,10 +68,7 @@ function rejectedBy(
   return Object.fromEntries(fallen.map(({ reason, types }) => [reason, types]));
 }
 
-/**
- * Upstream's sentences. The first one: no type passes any filter. The last one: each filter passes some type, but no
- * type passes two of them.
- */
+/** Upstream's sentences. The first one: no type passes any filter. The last one: no type passes two of them. */
 function filterText(
   some: { readonly meets: Bits; readonly holds: Bits; readonly offers: Bits },
   requests: Resources,
@@ -105,10 +102,7 @@ function filterText(
 /** The most reasons in one message. Each reason is a sentence. */
 const MOST_REASONS = 3;
 
-/**
- * Why types with suitable labels and resources cannot be launched, if the provider gives reasons. Undefined: it gives
- * none.
- */
+/** Why types with suitable labels and resources cannot be launched, if the provider gives reasons. */
 export function whyNotOffered(
   table: TypeTable,
   requests: Resources,

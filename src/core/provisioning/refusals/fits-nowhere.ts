@@ -1,7 +1,7 @@
 /**
  * Finds pod classes (pods that are equal for planning) that no plan can place: no new or existing node satisfies their
- * requirements and has their resources, even without their preferences. This is computed once before planning, so that
- * thousands of such pods do not slow down planning of the others.
+ * requirements and has their resources, even without their preferences. So thousands of such pods do not slow down
+ * planning.
  */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
@@ -54,9 +54,7 @@ function fitsNowhere(
   return true;
 }
 
-/**
- * Whether a new node of the pool could take the pod. Checks only taints, host name and labels, and each resource alone.
- */
+/** Whether a new node of the pool could take the pod, by taints, host name and labels, and each resource alone. */
 function mayBecome(
   template: Template,
   { requests }: PodClass,

@@ -1,7 +1,6 @@
 /**
- * Counts of pods by host number, for a topology rule over hosts. A plan counts pods on hosts, and removes these counts
- * when it is undone. The hosts stay in the map with a count of 0, because a Map that deletes entries slows down later
- * look-ups. Host numbers are used again, so the map does not grow without end.
+ * Counts of pods by host number, for a topology rule over hosts. Hosts stay in the map with a count of 0, because a Map
+ * that deletes entries slows down. Host numbers are used again, so the map does not grow without end.
  */
 export class HostCounts {
   readonly #counts = new Map<number, number>();

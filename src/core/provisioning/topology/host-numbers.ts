@@ -1,7 +1,4 @@
-/**
- * Gives each host name a small number. Topology rules over hosts look up very many hosts. A look-up by number reads one
- * table; a look-up by name would also read strings from all over memory.
- */
+/** Gives each host name a small number, because topology rules over hosts look up very many hosts. */
 import { within } from "../../../base/within.ts";
 
 /** An existing or planned node. */

@@ -1,11 +1,9 @@
 /**
  * Finds pods of a spread that kube-scheduler may refuse, because something was counted only after they were placed:
  * - Late domains. A spread may count over nodes that its own pods cannot use. kube-scheduler counts such a domain
- *   (zone) as soon as it has a node. The plan may open the first node there after it placed pods of the spread
- *   elsewhere.
+ *   (zone) as soon as it has a node, which the plan may open after it placed pods of the spread elsewhere.
  * - First pods of host groups. Pods with required affinity to each other on one host must follow their first pod. While
- *   the zone of its host is open, a spread that counts the first pod does not know its zone. The spread may then place
- *   its own pods so that the first pod makes the zone too full.
+ *   the zone of its host is open, a spread that counts the first pod does not know its zone, and may make it too full.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -45,7 +43,7 @@ export type PlacesOf = (group: TopologyGroup) => Steps<ReadonlyMap<Place, number
 
 /**
  * How many placed pods kube-scheduler would refuse because of first pods that were counted late. Late domains do not
- * count here: pods may be bound before the first node of such a domain is ready.
+ * count: pods may be bound before the first node of such a domain is ready.
  */
 export function refusedBy(late: readonly LateCount[]): number {
   const refused = new Map<string, number>();
@@ -55,9 +53,8 @@ export function refusedBy(late: readonly LateCount[]): number {
 }
 
 /**
- * The late domains of these spreads. `isNew`: whether this plan opened the first node of a domain. `placesOf` is called
- * only if a domain has too few pods. A spread refuses only pods that have the rule, so only their domains make another
- * domain late.
+ * The late domains of these spreads. `isNew`: whether this plan opened the first node of a domain. A spread refuses
+ * only pods that have the rule, so only their domains make another domain late.
  */
 export function* lateDomainsOf(
   groups: readonly TopologyGroup[],
@@ -123,9 +120,7 @@ export class FirstPods {
     return (affinity && this.#spreads.get(affinity)) ?? NONE;
   }
 
-  /**
-   * First pods whose node got a zone in which the spread had already placed pods, so that the skew is too large there.
-   */
+  /** First pods whose node got a zone that pods of the spread had filled, so that the skew is too large there. */
   *countedLate(placesOf: PlacesOf): Steps<readonly LateFirstPod[]> {
     const late: LateFirstPod[] = [];
     const known = new Map<TopologyGroup, ReadonlyMap<string, number>>();

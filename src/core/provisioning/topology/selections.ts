@@ -1,14 +1,8 @@
-/**
- * Finds the topology groups (spread and affinity rules) that count a pod, by its namespace and labels. Needed for every
- * pod, so the results are cached.
- */
+/** Finds the topology groups (spread and affinity rules) that count a pod, by its namespace and labels. Cached. */
 import { BoundedMap, within } from "../../../base/within.ts";
 import { type Labels, selects, type TopologyGroup, textOf } from "./topology-group.ts";
 
-/**
- * The most label sets whose results are cached. A bound is needed, because each pod of a Job has different labels, and
- * what-if questions use one scheduling state for days.
- */
+/** The most label sets whose results are cached, because each pod of a Job has different labels. */
 const MOST_KEPT = 50_000;
 const NO_GROUPS: readonly TopologyGroup[] = [];
 

@@ -1,7 +1,5 @@
 /**
- * One topology rule (spread, affinity or anti-affinity) with a count of pods for each domain, such as each zone. Says
- * what the rule allows: which domains keep a spread, which nodes it counts over, and when a pod may be the first of its
- * affinity.
+ * One topology rule (spread, affinity or anti-affinity) with a count of pods for each domain, such as each zone.
  * upstream: pkg/controllers/provisioning/scheduling/topologygroup.go
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
@@ -32,10 +30,7 @@ export interface NodeFilter {
 export interface TopologyGroup {
   readonly index: number;
   readonly type: "spread" | "affinity" | "antiAffinity";
-  /**
-   * Whether the rule applies in the other direction. If so, the group counts the pods that have an anti-affinity term,
-   * and refuses the pods that the term selects.
-   */
+  /** Whether the group counts the pods that have an anti-affinity term, and refuses the pods that the term selects. */
   readonly inverse: boolean;
   readonly key: string;
   /** The namespaces of the counted pods. Undefined: all namespaces. */
@@ -57,10 +52,7 @@ export interface TopologyGroup {
   readonly hosts: Map<string, Set<string>> | undefined;
   /** Increases with each change of the group that may change its answer to a pod. */
   revision: number;
-  /**
-   * Planned nodes with pods of the group that are not counted yet, because the domain of the node is open. A pod that
-   * is placed on such a node is near these pods, whatever the domain will be.
-   */
+  /** Planned nodes with uncounted pods of the group: the domain of the node is open. Later pods may join them there. */
   readonly uncountedOn: Place[];
   /** Where all pods of this affinity fit. Set while a plan is made for pods with this affinity. */
   groupDomains: GroupDomains | undefined;
@@ -97,17 +89,11 @@ export interface Place extends Pricing, Numbered {
   openTo?(key: string): readonly string[];
   /** Number of pods on the node that the group will count once the domain is decided. Only for planned nodes. */
   uncounted?(group: TopologyGroup): number;
-  /**
-   * Whether the pod is tried only to join uncounted pods of its affinity. If all of them are on other nodes, this node
-   * refuses the pod. Only for planned nodes.
-   */
+  /** Whether the pod must join uncounted pods of its affinity on this node. Only for planned nodes. */
   readonly joins?: boolean;
   /** Whether the node satisfies the requirements. For a planned node: whether it still can. */
   canMeet(requirements: Requirements): boolean;
-  /**
-   * Whether later pods must narrow the node's labels so that it satisfies the requirements. Only for planned nodes for
-   * which {@link canMeet} is true.
-   */
+  /** Whether later pods must narrow the node's labels so that it satisfies the requirements. Only for planned nodes. */
   meetsIfNarrowed?(requirements: Requirements): boolean;
 }
 
@@ -161,13 +147,10 @@ export function reachable(
 }
 
 /**
- * The domains that the spread allows for one more pod on the node. Domains with the fewest pods come first; among equal
- * ones, the cheapest.
- *
- * The smallest count is taken over the domains that the pod may use, because a new node can be launched in each. It is
- * also taken over domains with a node that the spread counts over. `self`: the spread counts the pod itself.
- * `uncounted`: pods on this node that will count in its domain. They count as placed before this pod, because
- * kube-scheduler may bind them first.
+ * The domains that the spread allows for one more pod on the node: those with the fewest pods first, then the cheapest.
+ * The smallest count is taken over the domains that the pod may use, and over domains with a node that the spread
+ * counts over. `self`: the spread counts the pod itself. `uncounted`: pods on this node that will count in its domain,
+ * because kube-scheduler may bind them first.
  */
 export function spreadOptions(
   group: TopologyGroup,
@@ -192,8 +175,8 @@ export function spreadOptions(
 }
 
 /**
- * How many pods a domain may have before one more pod is placed there: at most `most`. `least` is the smallest count of
- * any domain. A domain with that count may have at most `mostOfLeast`.
+ * How many pods a domain may have before one more pod is placed there: `most`, or `mostOfLeast` in a domain with the
+ * smallest count `least`.
  */
 interface SpreadBounds {
   readonly least: number;
@@ -266,7 +249,7 @@ export function cheapestFirst(
 }
 
 /**
- * Whether the group counts a pod anywhere. If so, kube-scheduler lets no other pod be the first one of this affinity.
+ * Whether the group counts a pod anywhere. Then kube-scheduler lets no other pod be the first of this affinity.
  * Upstream checks only the domains that the pod may use, and launches nodes on which such a pod stays pending.
  */
 export function anyCounted(group: TopologyGroup): boolean {
@@ -275,9 +258,7 @@ export function anyCounted(group: TopologyGroup): boolean {
   return false;
 }
 
-/**
- * Whether pods of this affinity are on planned nodes and not counted yet. A pod that joins such a node is near them.
- */
+/** Whether planned nodes have uncounted pods of this affinity. A pod that joins such a node is near them. */
 export function hasUncounted({ type, uncountedOn }: TopologyGroup): boolean {
   return type === "affinity" && uncountedOn.length > 0;
 }
@@ -300,14 +281,10 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
   );
 }
 
-/**
- * Whether pods that are placed later decide if the spread counts over this planned node. Call it only if the spread may
- * count over the node.
- */
+/** Whether pods that are placed later decide if the spread counts over this planned node. */
 export function isUndecided({ requirements }: NodeFilter, place: Place): boolean {
   if (requirements === undefined || place.meetsIfNarrowed === undefined) return false;
-  // This runs for each planned node and each rule that counts a pod there. Most spreads count over every node, so the
-  // loop ends early.
+  // Most spreads count over every node, so this often-run loop ends early.
   for (let at = 0; at < requirements.length; at++) {
     const one = requirements[at] as Requirements;
     if (one.size === 0) return false;
@@ -370,8 +347,7 @@ export function possibleDomains(group: TopologyGroup, place: Place): readonly st
   if (node === undefined) return [];
   const { key, counts, filter } = group;
   let values = node.complement ? allowedOf(counts, node) : node.values;
-  // The rule has no counts for label values with which it ignores the node. The node may still get such a value, so
-  // they are possible domains, too.
+  // The rule has no counts for label values with which it ignores the node, but the node may still get such a value.
   if (node.complement && filter.requirements !== undefined)
     values = united(values, place.openTo?.(key) ?? NO_DOMAINS);
   return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
@@ -402,10 +378,9 @@ function allowedOf(counts: ReadonlyMap<string, number>, node: Requirement): read
   return domains;
 }
 
-/** The texts of labels objects. Labels never change, so the texts are also used in later passes. */
 const labelTexts = new WeakMap<Labels, string>();
 
-/** The labels as one text. */
+/** The labels as one text, cached for later passes. */
 export function textOf(labels: Labels): string {
   return within(labelTexts, labels, () => JSON.stringify(labels));
 }

@@ -13,10 +13,7 @@ export const RULE_NAMES = {
 };
 const MOST_SHOWN = 10;
 
-/**
- * The message. `counts`: pods by domain (zone, host). `node`: the values that the node can have for the label.
- * Undefined: it does not have the label.
- */
+/** The message. `counts`: pods by domain. `node`: the label's values that the node can have. Undefined: it has none. */
 export function topologySentence(
   { type, key }: TopologyGroup,
   counts: readonly (readonly [domain: string, count: number])[],

@@ -7,9 +7,9 @@ import type { Template } from "../pools/pool-template.ts";
 import type { NodeFilter, Shape } from "./topology-group.ts";
 
 /**
- * The domains of this rule: values of its label with which a NodePool can launch a node that the rule counts over. Each
- * has the count 0. Upstream also takes values that no available offering has. Then a spread over capacity types waits
- * for spot in a zone that sells none.
+ * The domains of this rule, with the count 0: values of its label with which a NodePool can launch a node that the rule
+ * counts over. Upstream also takes values that no available offering has. Then a spread over capacity types waits for
+ * spot in a zone that sells none.
  */
 export function universeOf(
   { key, filter }: Shape,

@@ -74,10 +74,7 @@ import {
 import { topologySentence } from "./topology-sentence.ts";
 import { universeOf } from "./topology-universe.ts";
 
-/**
- * One change in the journal: a count before the change, an excluded planned node, an added or removed host, or a
- * recorded first pod.
- */
+/** One change in the journal, of a count, an excluded planned node, a host or a recorded first pod. */
 interface Change {
   readonly group: TopologyGroup;
   readonly domain?: string;
@@ -92,10 +89,7 @@ interface Change {
 export class Topology {
   readonly #groups: TopologyGroup[] = [];
   readonly #withHosts: TopologyGroup[] = [];
-  /**
-   * Groups with planned nodes in `uncountedOn`. There may be thousands of groups, and only these must be reset for a
-   * new plan.
-   */
+  /** Groups with planned nodes in `uncountedOn`: of thousands of groups, only these are reset for a new plan. */
   readonly #withUncounted: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
   readonly #written = new Map<string, TopologyGroup>();
@@ -151,10 +145,7 @@ export class Topology {
     }));
   }
 
-  /**
-   * The group of an affinity or anti-affinity term. `inverse`: the group counts the pods that have the term, not the
-   * pods that the term selects.
-   */
+  /** The group of a term. `inverse`: it counts the pods that have the term, not the pods that the term selects. */
   affinity(
     term: PodAffinityTerm,
     type: "affinity" | "antiAffinity",
@@ -197,9 +188,7 @@ export class Topology {
     if (!counts.has(domain)) counts.set(domain, 0);
   }
 
-  /**
-   * Records that a node is, or will be, in its domains. Called again when the domains of a planned node are narrowed.
-   */
+  /** Records that a node is, or will be, in its domains. Called again when a planned node is narrowed. */
   addNode(place: Place): void {
     for (const group of this.#withHosts) {
       const domain = domainOf(group, place);
@@ -219,8 +208,8 @@ export class Topology {
   }
 
   /**
-   * Spreads that are violated because something was counted late: a node opened a domain after {@link begin}, or a host
-   * affinity got its first pod (late-counts.ts). `placesOf`: where pods of a spread were placed since then.
+   * Spreads that are violated because a node opened a domain after {@link begin}, or a host affinity got its first pod
+   * (late-counts.ts). `placesOf`: where pods of a spread were placed since then.
    */
   *lateCounts(placesOf: PlacesOf): Steps<readonly LateCount[]> {
     const firstPods = yield* this.firstPods.countedLate(placesOf);
@@ -236,10 +225,7 @@ export class Topology {
     return [...firstPods, ...late];
   }
 
-  /**
-   * Until {@link end}: these late domains count as if they had a node. The zones of these first pods are decided when
-   * the pods are placed.
-   */
+  /** Until {@link end}: these late domains count as if they had a node, and these first pods get a decided zone. */
   assume(late: readonly LateCount[]): void {
     for (const one of late) {
       if ("affinity" in one) {
@@ -266,8 +252,7 @@ export class Topology {
 
   /**
    * Counts pods of a group on a node. False: they are not counted yet, because the node's domain is open, or because it
-   * is not decided whether the group counts over the node. The caller must call this again later. Anti-affinity never
-   * waits: it counts in every domain that the node may still get.
+   * is not decided whether the group counts over the node. The caller must call this again later.
    */
   count(group: TopologyGroup, place: Place, pods = 1): boolean {
     if (!eligible(group.filter, place)) return true;
@@ -323,9 +308,9 @@ export class Topology {
   }
 
   /**
-   * Starts the journal, so that {@link rollBack} can undo later changes. `asUpstream`: as in upstream, a planned node
-   * with anti-affinity keeps every empty domain and excludes other pods from all of them. For other rules only the best
-   * domain is tried, and prices have no effect.
+   * Starts the journal, so that {@link rollBack} can undo later changes. `asUpstream`: a planned node with
+   * anti-affinity keeps every empty domain and excludes other pods from all of them. For other rules only the best
+   * domain is tried.
    */
   begin(asUpstream = false): void {
     this.#journal = [];
@@ -335,19 +320,14 @@ export class Topology {
     this.#withUncounted.length = 0;
   }
 
-  /**
-   * Records a planned node that has pods which the group does not count yet, because the domain of the node is open.
-   * Pods with affinity to these pods may join the node.
-   */
+  /** Records a planned node with pods that the group does not count yet, because the domain of the node is open. */
   noteUncounted(group: TopologyGroup, place: Place): void {
     assert(place.id !== undefined, "only planned nodes have an open domain");
     if (group.uncountedOn.push(place) === 1) this.#withUncounted.push(group);
     if (group.type === "affinity") group.revision++;
   }
 
-  /**
-   * Records that the first pod with this host affinity is on a planned node, and that the spread has not counted it.
-   */
+  /** Records that the first pod with this host affinity is on a planned node, uncounted by the spread. */
   noteFirstPod(first: SpreadOfFirstPod, place: Place): void {
     if (first.group.type !== "spread" || this.#journal === undefined) return;
     this.firstPods.add(first, place);
@@ -362,10 +342,7 @@ export class Topology {
     }
   }
 
-  /**
-   * Whether pods of an affinity in `rules` are on planned nodes and not counted yet. A pod with these rules is then
-   * tried on these nodes first.
-   */
+  /** Whether planned nodes have uncounted pods of an affinity in `rules`. A pod with these rules tries them first. */
   haveUncounted(rules: readonly Rule[]): boolean {
     return (
       !this.#asUpstream &&

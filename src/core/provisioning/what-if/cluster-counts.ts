@@ -1,7 +1,7 @@
 /**
  * The nodes of a prepared cluster (the scheduling state that all what-if questions share), and the pods that are
- * counted on them. A node can be added and removed again. Removing a node also removes its counts, its host, and the
- * domains that exist only because of it. So a prepared cluster can follow the changes of the real cluster.
+ * counted on them. Removing a node also removes its counts, its host, and the domains that exist only because of it. So
+ * a prepared cluster can follow the real cluster.
  */
 import type { Pod, PodAffinityTerm } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -25,10 +25,7 @@ export interface CountedNode {
   readonly isTarget: boolean;
   /** The topology groups that count pods of the node: one entry for each counted pod and group. */
   readonly counted: readonly TopologyGroup[];
-  /**
-   * The topology domains (such as zones) of this node in which no new node can be launched. Such a domain exists only
-   * while it has a node. Empty if the node takes no pods.
-   */
+  /** The topology domains (such as zones) that exist only while they have a node: no new node can be launched there. */
   readonly ownDomains: readonly NodeDomain[];
   /** The pods that would need a place if the node were removed. Undefined: not computed yet. */
   movable: MovablePods | undefined;
@@ -59,10 +56,7 @@ interface NodeDomain {
 export class ClusterCounts {
   readonly #topology: Topology;
   readonly #hosts = new Map<string, CountedNode>();
-  /**
-   * Number of nodes by host name. If two nodes share a host name, pods on one of them change what rules over hosts
-   * allow on the other.
-   */
+  /** Number of nodes by host name. Pods on one of two nodes with the same host name affect the other one. */
   readonly #perHostname = new Map<string, number>();
   /** Number of nodes minus number of different host names. 0: each node has its own host name. */
   #shared = 0;
@@ -137,8 +131,7 @@ export class ClusterCounts {
   }
 
   /**
-   * Stores the drafts (groups of equal pods) of those pods of the host that may need another node, and counts them as
-   * running.
+   * Stores the drafts (groups of equal pods) of the host's pods that may need another node, and counts them as running.
    */
   setDrafts(host: CountedNode, drafts: readonly Draft[]): void {
     host.drafts = drafts;
@@ -167,10 +160,7 @@ export class ClusterCounts {
     this.#topology.forgetHost(place.hostname);
   }
 
-  /**
-   * Removes one pod of the node from the counts of each of these groups (one entry for each pod), for all later
-   * questions too.
-   */
+  /** Removes one pod of the node from the counts of each of these groups, for all later questions too. */
   uncount(groups: readonly TopologyGroup[], place: ExistingNode): void {
     for (const group of groups) this.#topology.uncount(group, place);
     for (const group of new Set(groups)) this.#tidy(group, place);
@@ -238,8 +228,7 @@ export class ClusterCounts {
   }
 
   /**
-   * Removes the node's domain from the group, if the domain has no counted pods and no nodes, and no new node can be
-   * launched there.
+   * Removes the node's domain from the group, if the domain has no pods and no nodes, and none can be launched there.
    */
   #tidy(group: TopologyGroup, place: ExistingNode): void {
     const domain = place.domain(group.key);

@@ -1,7 +1,6 @@
 /**
  * Finds the pods of a what-if question (where do pods go if some nodes are removed?): which pods are planned, their
- * classes, and their order. The pods of each node are sorted only once, because each round of disruption asks about
- * each node.
+ * classes, and their order. Each round of disruption asks about each node, so its pods are sorted only once.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { perTemplate } from "../../../apis/core/pod-template.ts";
@@ -41,9 +40,7 @@ export class MovingPods {
   readonly #checks: Omit<EligibilityFacts, "volumes">;
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
 
-  /**
-   * Uses only those parts of the input that stay the same while the state of the questions follows the real cluster.
-   */
+  /** Uses only those parts of the input that stay the same while the questions follow the real cluster. */
   constructor(known: Known, { options, pools }: Pick<SchedulingInput, "options" | "pools">) {
     this.#known = known;
     this.#checks = {
@@ -58,17 +55,14 @@ export class MovingPods {
     return pods.filter((pod) => this.#refusal(pod) === undefined);
   }
 
-  /**
-   * Registers the topology groups (spread and affinity rules) of pods that later questions may be about. All groups
-   * must exist before pods are counted.
-   */
+  /** Registers the topology groups of pods that later questions may be about, before pods are counted. */
   announce(pods: readonly Pod[]): readonly Draft[] {
     return pods.map((pod) => this.#known.base.classes.announce(pod));
   }
 
   /**
    * The pods that need a place if these hosts are removed, in order of placement: `moving`, the pending pods that the
-   * plan placed on the hosts, and `bound`. `bound`: see `PreparedCluster.boundTo`.
+   * plan placed on the hosts, and `bound` (see `PreparedCluster.boundTo`).
    */
   leaving(
     hosts: readonly CountedNode[],
@@ -77,7 +71,6 @@ export class MovingPods {
   ): PodsToPlace {
     const [host, ...others] = hosts;
     const isOne = others.length === 0 && bound.length === 0 && host?.place.pods.length === 0;
-    // Each round of disruption asks about each node, so the order of a node's pods is cached.
     if (isOne) {
       host.movable ??= this.movablePodsOf(host.place.view);
       if (moving === host.movable.of) {
@@ -102,10 +95,7 @@ export class MovingPods {
     return queued;
   }
 
-  /**
-   * The pods that need a place if the node is removed. `drafts`: the groups of equal pods to which these pods belong,
-   * if they are known already.
-   */
+  /** The pods that need a place if the node is removed. `drafts`: the known groups of equal pods of these pods. */
   movablePodsOf(view: NodeView, drafts?: readonly Draft[]): MovablePods {
     const movable = reschedulablePods(view);
     const { fine, refused } = this.#sortOut(movable);

@@ -1,7 +1,6 @@
 /**
- * The changes that one what-if question makes to a prepared cluster (the scheduling state that all questions share).
- * Nodes and their counts are removed, pods are placed, and new nodes may have a price limit. The question undoes the
- * changes at its end. Only one question may be open at a time. The code that opens a question must end it.
+ * The changes that one what-if question makes to a prepared cluster (the scheduling state that all questions share):
+ * nodes are removed, and pods are placed. The question undoes them at its end. Only one question may be open at a time.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
@@ -130,8 +129,8 @@ export class OpenQuestion {
   }
 
   /**
-   * Computes in which zones or hosts all pods of an affinity fit, and lets their first pod go only there. Skipped if no
-   * new nodes are allowed, because it would check all existing nodes. Then the first pod is placed like any other pod.
+   * Lets the first pod of an affinity go only where all its pods fit. Skipped without new nodes, because it would check
+   * all existing nodes.
    */
   #limitFirstPods(queued: readonly QueuedPod[]): void {
     const { context, templates } = this.pass;

@@ -1,7 +1,4 @@
-/**
- * The differences between two states of one cluster that matter to planning: which nodes changed, and whether
- * everything else is unchanged.
- */
+/** The differences between two states of one cluster: which nodes changed, and whether all else is unchanged. */
 import { hostPorts } from "../../../apis/core/host-ports.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
@@ -16,10 +13,7 @@ import type { SchedulingInput } from "../scheduling-input.ts";
 
 /** The nodes that the state of what-if questions (the prepared cluster) must remove and add. */
 interface NodeChanges {
-  /**
-   * Nodes that are new or changed. Also nodes with a pod that only one of the two inputs plans, and nodes whose pods'
-   * volumes changed.
-   */
+  /** Nodes that are new or changed, or whose pods' volumes changed, or with a pod that only one of the inputs plans. */
   readonly changed: readonly NodeView[];
   /** Nodes of the earlier state that are gone or changed. */
   readonly gone: readonly NodeView[];
@@ -49,10 +43,7 @@ export function* nodeChanges(
   return { changed, gone: [...gone] };
 }
 
-/**
- * The nodes that are in only one of the lists. Both lists are sorted by name, so most nodes are found by comparing them
- * side by side.
- */
+/** The nodes that are in only one of the lists. Both lists are sorted by name and compared side by side. */
 export function* nodesApart(
   before: readonly NodeView[],
   now: readonly NodeView[],
@@ -103,10 +94,7 @@ function different<T>(a: readonly T[], b: readonly T[]): readonly T[] {
   return [...a.filter((item) => !inB.has(item)), ...b.filter((item) => !inA.has(item))];
 }
 
-/**
- * Whether a cluster that was prepared for one input can be updated to the other: at most pods, nodes, usage, volumes
- * and devices differ. With a default spread it cannot.
- */
+/** Whether a cluster that was prepared for one input can be updated to the other. With a default spread it cannot. */
 export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
   return (
     someAreAvoided(a.nodes) === someAreAvoided(b.nodes) &&

@@ -1,11 +1,10 @@
 /**
  * A cluster that is prepared for what-if questions: where do pods go if some nodes are removed? Everything that does
- * not depend on the removed nodes is computed once. When the real cluster changes, `follow` removes the changed nodes
- * and counts them again.
- *
- * Pending pods that fit on an existing node are placed there before the first question. Pending pods that need a new
- * node are not part of any question. Pending pods without any place are part of a question about nodes with pods that
- * they must be near.
+ * not depend on the removed nodes is computed once. When the real cluster changes, `follow` counts only the changed
+ * nodes again.
+ * Pending pods that fit on an existing node are placed there before the first question. Those that need a new node are
+ * not part of any question. Those without any place are part of a question about nodes with pods that they must be
+ * near.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -79,10 +78,7 @@ export class PreparedCluster implements SharedState {
   #followers: readonly Follower[] = [];
   /** Indices of the nodes that may take no pods. They are cached from the last question that named such nodes. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
-  /**
-   * The most drafts (groups of equal pods) that are kept, including drafts of deleted pods. With more, the cluster must
-   * be prepared again.
-   */
+  /** The most drafts (groups of equal pods) that are kept. With more, the cluster must be prepared again. */
   #mostDrafts = 0;
 
   /** Prepares a cluster. `input.pods`: pending pods, which are placed on existing nodes before any question. */
@@ -121,9 +117,8 @@ export class PreparedCluster implements SharedState {
   }
 
   /**
-   * Pending pods that have no place now, but must be near pods of these hosts. The node of those pods may be full. If
-   * the hosts are removed, the pending pods find a place together with them. If they were left out, a new node would be
-   * too small for the whole affinity group again.
+   * Pending pods that have no place now, but must be near pods of these hosts. If the hosts are removed, they find a
+   * place together with them. Otherwise a new node would be too small for the whole affinity group again.
    */
   boundTo(hosts: readonly CountedNode[]): readonly Pod[] {
     if (this.#followers.length === 0) return NONE;
@@ -135,7 +130,7 @@ export class PreparedCluster implements SharedState {
 
   /**
    * Opens a question in which new nodes of these NodePools may be planned. `closed`: names of nodes that take no more
-   * pods, see `Terms` in what-if.ts. The caller must end it.
+   * pods. The caller must end it.
    */
   openQuestion(templates: Pass["templates"], closed?: ReadonlySet<string>): OpenQuestion {
     const marks = closed === undefined ? undefined : this.#closedMarks(closed);
@@ -186,8 +181,7 @@ export class PreparedCluster implements SharedState {
   }
 
   /**
-   * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted again. False: it
-   * cannot be updated. Then this object must not be used any more, and the caller must prepare a new one. The cases:
+   * Updates the prepared cluster to a newer state of the same cluster. False: it must be prepared again. The cases:
    * - Something else than nodes, pods, volumes, devices and usage of pools has changed (`isOfOneKind`).
    * - More groups of equal pods are kept than `#mostDrafts`.
    * - A changed node shares its host name with another node.
@@ -227,8 +221,8 @@ export class PreparedCluster implements SharedState {
   }
 
   /**
-   * Takes back the pending pods that were placed, and removes these nodes from all counts. Returns their earlier state.
-   * Undefined: that is impossible, because two nodes share a host name.
+   * Takes back the placed pending pods, and removes these nodes from all counts. Returns their earlier state.
+   * Undefined: impossible, because two nodes share a host name.
    */
   *#removeNodes(names: readonly string[]): Steps<ReadonlyMap<string, CountedNode> | undefined> {
     for (const { place, groups, before } of this.#placed) {
@@ -252,10 +246,7 @@ export class PreparedCluster implements SharedState {
     return removed;
   }
 
-  /**
-   * Adds the changed nodes and counts their pods. A node keeps its index if possible; otherwise all nodes are sorted
-   * again.
-   */
+  /** Adds the changed nodes and counts their pods. A node keeps its index if possible. */
   *#addNodes(
     changed: readonly NodeView[],
     drafts: readonly (readonly Draft[])[],

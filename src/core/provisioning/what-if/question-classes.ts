@@ -1,7 +1,6 @@
 /**
- * The pod classes (pods that are equal for planning), as used by one what-if question after another. Facts that one
- * question found out by trying a class are cleared before the next question. Only facts that are true in every question
- * are kept: which unchanged nodes refuse a class.
+ * The pod classes (pods that are equal for planning), as used by one what-if question after another. Only facts that
+ * are true in every question are kept for the next one: which unchanged nodes refuse a class.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -15,10 +14,7 @@ import {
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { FreeAmounts } from "../nodes/free-amounts.ts";
 
-/**
- * The most changes that are listed. When the list is full, all classes are updated at once and the list is cleared, so
- * that it does not grow for days.
- */
+/** The most changes that are listed, so that the list does not grow for days. */
 const MOST_CHANGES = 100_000;
 
 /** A pod class as what-if questions use it. All questions share the object. */
@@ -42,10 +38,7 @@ export class QuestionClasses {
     this.#classes = classes;
   }
 
-  /**
-   * Sets the nodes on which pods can be placed, by index. Clears the results of all classes, because they belong to
-   * other nodes.
-   */
+  /** Sets the nodes on which pods can be placed, by index. Clears the results of all classes. */
   setNodes(nodes: readonly ExistingNode[]): void {
     this.#freeAmounts = new FreeAmounts(nodes);
     this.#count = nodes.length;

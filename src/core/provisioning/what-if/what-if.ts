@@ -1,7 +1,7 @@
 /**
- * Answers what-if questions: where would pods go if these nodes were removed? The scheduling state of the cluster is
- * prepared once. Each question changes this state, plans, and undoes the change. The answer is what `solve` would plan
- * for these pods in a cluster that never had the nodes.
+ * Answers what-if questions: where would pods go if these nodes were removed? Each question changes the prepared state
+ * of the cluster, plans, and undoes the change. The answer is what `solve` would plan in a cluster that never had the
+ * nodes.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { addResources, NO_RESOURCES } from "../../../apis/resources.ts";
@@ -29,10 +29,7 @@ export interface Without {
   readonly existing: readonly Placed[];
   /** Pods without a place, sorted by key. Only the first `MAX_EXPLAINED` have their reasons explained. */
   readonly unschedulable: readonly UnschedulablePod[];
-  /**
-   * Whether `opening` stopped the question, for example because every plan would cost too much. If so, no pod was
-   * placed.
-   */
+  /** Whether `opening` stopped the question. If so, no pod was placed. */
   readonly gaveUp: boolean;
 }
 
@@ -50,14 +47,10 @@ export interface Leaving {
 export interface Terms {
   /** New nodes must cost less than this, in micro-dollars per hour. Absent: any price. */
   readonly belowMicroUsd?: number | undefined;
-  /**
-   * Names of nodes that stay but take no pods. Absent: none. Pass the same set object in many questions: then it is
-   * processed only once.
-   */
+  /** Names of nodes that stay but take no pods. The same set object in many questions is processed only once. */
   readonly closed?: ReadonlySet<string> | undefined;
   /**
-   * Runs before the greedy rules. It places pods, or stops the question, for example because every plan would cost too
-   * much.
+   * Runs before the greedy rules. It places pods, or stops the question, for example because every plan costs too much.
    */
   readonly opening?: WorthTrying | undefined;
 }
@@ -99,19 +92,16 @@ export class WhatIf {
   }
 
   /**
-   * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted again. False: it
-   * cannot be updated (PreparedCluster.follow says when). Then this object must not be used any more, and the caller
-   * must make a new one. Do not ask a question before this is done.
+   * Updates the prepared cluster to a newer state of the same cluster. False: it cannot be updated
+   * (PreparedCluster.follow says when), and the caller must make a new one. Do not ask a question before this is done.
    */
   follow(input: SchedulingInput): Steps<boolean> {
     return this.#cluster.follow(input);
   }
 
   /**
-   * The answer if these nodes were removed and their pods in `moving` needed a place. A pod may have few domains
-   * (zones) to choose from. If other pods took them, a second try places such pods first. Its answer counts if it
-   * places more pods, unless it places fewer of a higher priority. Only one question may be open at a time; a second
-   * one fails an assertion.
+   * The answer if these nodes were removed and their pods in `moving` needed a place. If other pods took the few
+   * domains (zones) that a pod can use, a second try places such pods first. Only one question may be open at a time.
    */
   *without(
     nodeNames: readonly string[],
@@ -127,8 +117,8 @@ export class WhatIf {
   }
 
   /**
-   * The answer, and the pods that needed a place. Pending pods that must be near the moved pods are placed, too. If
-   * then a moved pod has no place, the question is asked again without these pending pods.
+   * The answer, and the pods that needed a place. Pending pods that must be near the moved pods are placed, too, unless
+   * a moved pod has no place then.
    */
   *#asked(question: Question): Steps<Asked> {
     const hosts = question.nodeNames.flatMap(
@@ -140,7 +130,6 @@ export class WhatIf {
     return yield* this.#askedWith(question, hosts, NONE);
   }
 
-  /** `bound`: see `PreparedCluster.boundTo`. */
   *#askedWith(
     { moving, terms, isEarly }: Question,
     hosts: readonly CountedNode[],
@@ -191,7 +180,7 @@ export class WhatIf {
   /**
    * Those of the nodes, in order, that can be removed together without a new node. No removed node takes pods of
    * another one. `mayGo` is called last for each node, when its pods have a place. Only one question may be open at a
-   * time; a second one fails an assertion.
+   * time.
    */
   *together<T extends Leaving>(
     leaving: readonly T[],
@@ -226,8 +215,8 @@ export class WhatIf {
   }
 
   /**
-   * For each class of running pods (equal for planning): the ids of the pools that could launch nodes for them, by
-   * labels and taints. Pods whose lists have a pool in common may share nodes.
+   * For each class of running pods (equal for planning): the ids of the pools that could launch nodes for them. Pods
+   * whose lists have a pool in common may share nodes.
    */
   openTo(): readonly (readonly string[])[] {
     const { classes, templates, context } = this.#cluster.base;
