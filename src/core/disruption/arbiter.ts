@@ -1,7 +1,7 @@
 /**
- * Decides between disruption methods: which methods run in a round, and which of their proposed commands begin.
- * Upstream takes the first command of the first method. karpenter-ts only: commands can be deferred, pools take turns,
- * and commands respect quotas of the cloud account.
+ * Decides which disruption methods run in a round, and which of their proposed commands begin. Upstream takes the first
+ * command of the first method. karpenter-ts only: commands can be deferred, pools take turns, and commands respect
+ * quotas of the cloud account.
  */
 import { QuotaRoom } from "../provisioning/nodes/within-quotas.ts";
 import type { Command } from "./command.ts";
@@ -23,11 +23,8 @@ export interface RunConditions {
 }
 
 /**
- * Whether a method runs at all in this round. It does not in these cases:
- * - It is node repair, and its feature gate is off.
- * - It is another method, and only node repair runs (`onlyRepairs`).
- * - It has `needsValidation`, and a command waits for validation.
- * - It simulates, and the round is early.
+ * Whether a method runs at all in this round. A method that needs validation waits for commands that await theirs. A
+ * method that simulates is skipped in an early round.
  */
 export function mayRun(
   { reason, needsValidation, simulates }: Pick<Method, "reason" | "needsValidation" | "simulates">,
@@ -41,9 +38,7 @@ export function mayRun(
 export interface Ruling extends PoolTurns {
   /** Commands that begin now, or whose wait for validation begins now. If there is one, the round ends. */
   readonly commands: readonly Command[];
-  /**
-   * Whether the method would give the same result on equal facts. If so, it does not run again until a fact changes.
-   */
+  /** Whether the method would give the same result on equal facts. If so, it runs again only after a fact changed. */
   readonly isFinal: boolean;
   /** Why nodes are not disrupted, for events. */
   readonly remarks: readonly Remark[];
@@ -71,9 +66,8 @@ export function rule(
 }
 
 /**
- * Divides the commands: `begun` have replacements that fit into the quotas. `refused` has a remark for each node of the
- * others, which names the quota. `room`: quota → units that may still be launched. Pending commands use up their units
- * first.
+ * `begun`: the commands whose replacements fit into the quotas. `refused`: a remark for each node of the other
+ * commands, which names the quota. `room`: quota → units that may still be launched, before the pending commands.
  */
 function withinQuotas(
   commands: readonly Command[],
@@ -93,10 +87,9 @@ function withinQuotas(
 }
 
 /**
- * The part of a command that may start while other commands wait for validation:
- * - All of it, if it needs no validation.
- * - If all these commands remove empty nodes: the nodes that no other command removes.
- * - Otherwise nothing, because a pending command may need the same nodes for its pods.
+ * The part of a command that may start while other commands wait for validation. A pending command may need the same
+ * nodes for its pods. So only removals of empty nodes may start beside other such removals, without nodes that those
+ * remove.
  */
 function startableBeside(pending: readonly Command[], command: Command): readonly Command[] {
   if (pending.length === 0 || command.validateAfterMs === 0) return [command];

@@ -1,9 +1,8 @@
 /**
  * Finds what a node without pods waits for, so that it does not count as empty. A replacement waits while a command
- * still drains the old node: a PodDisruptionBudget may delay evictions there for hours. After that, it waits while pods
- * have seats on it (core/state/placements.ts): a Job creates its new pod only after a back-off. Without this,
- * replacements would be removed and launched again. karpenter-ts only; upstream protects a replacement only for some
- * seconds.
+ * still drains the old node, which a PodDisruptionBudget may delay for hours. After that, it waits while pods have
+ * seats on it (core/state/placements.ts). Otherwise replacements would be removed and launched again. karpenter-ts
+ * only; upstream protects a replacement only for some seconds.
  */
 import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -18,10 +17,7 @@ export type AwaitedSeats = Pick<Placements, "awaitedAt" | "hostsBufferPods">;
 
 const known = new WeakMap<readonly NodeView[], ReadonlyMap<string, string>>();
 
-/**
- * Returns a function that finds, for a claim, what its node waits for. Undefined: nothing. `nodes`: all nodes of the
- * cluster. `seats` count only on nodes that were launched for pods.
- */
+/** Finds what the node of a claim waits for. `seats` count only on nodes that were launched for pods. */
 export function awaitedPodsOn(nodes: readonly NodeView[], seats?: AwaitedSeats): Awaiting {
   const drained = awaitedFromDrains(nodes);
   if (seats === undefined) return drained;

@@ -11,8 +11,7 @@ import { priceOf, priceOfAll, rescheduleCostOf } from "./candidates.ts";
 import { type BalancedVerdict, type Command, savingsMicroUsd } from "./command.ts";
 
 /**
- * A command uses a share of the pool's reschedule cost, and saves a share of the pool's price. The first may be at most
- * this many times the second.
+ * The share of the pool's reschedule cost that a command uses may be at most this many times the share that it saves.
  */
 const BALANCED_K = 2;
 const THRESHOLD = 1 / BALANCED_K;
@@ -49,10 +48,7 @@ export function* balancedTotals(
   return totals;
 }
 
-/**
- * One verdict for each pool that would lose nodes, sorted by pool id. The command may begin only if all of them approve
- * it.
- */
+/** One verdict for each pool that would lose nodes, sorted by pool id. All of them must approve the command. */
 export function weigh(
   command: Command,
   totals: ReadonlyMap<string, PoolTotals>,

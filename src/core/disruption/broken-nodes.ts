@@ -28,8 +28,7 @@ export interface BrokenNode {
   /** Whether an annotation forbids the repair. */
   readonly isForbidden: boolean;
   /**
-   * Why a pod on the node cannot be evicted: a do-not-disrupt annotation or a PodDisruptionBudget. Undefined: all pods
-   * can be.
+   * Why a pod on the node cannot be evicted: a do-not-disrupt annotation or a PodDisruptionBudget. Undefined: all can.
    */
   readonly blocking: string | undefined;
 }
@@ -56,18 +55,13 @@ export function dueConditions(
   return brokenConditionsIn(view, repair.policies).filter(({ dueMs }) => dueMs <= nowMs);
 }
 
-/**
- * Whether an annotation on the claim or the Node forbids the repair. Upstream reads only the Node, to which annotations
- * of the claim are copied at registration.
- */
+/** Whether an annotation on the claim or the Node forbids the repair. Upstream reads only the Node. */
 export function isRepairForbidden(claim: NodeClaim, node: Node | undefined): boolean {
   const key = DO_NOT_REPAIR_ANNOTATION_KEY;
   return [claim, node].some((one) => one?.metadata.annotations?.[key] === "true");
 }
 
-/**
- * How the claim's node is repaired, and how long its drain may take. `conditions`: at least one whose repair is due.
- */
+/** How the claim's node is repaired, and how long its drain may take. `conditions`: at least one that is due. */
 export function repairOf(
   claim: NodeClaim,
   conditions: readonly BrokenCondition[],

@@ -1,7 +1,7 @@
 /**
  * How many nodes of each pool may be disrupted now: what the strictest active budget for the reason allows, minus the
- * nodes that are disrupted already. An invalid budget allows nothing. karpenter-ts only: there may also be budgets of
- * the cluster, which count the nodes of all pools together.
+ * nodes that are disrupted already. An invalid budget allows nothing. karpenter-ts only: the cluster may have budgets,
+ * too.
  * upstream: pkg/controllers/disruption/helpers.go (BuildDisruptionBudgetMapping), pkg/apis/v1/nodepool.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -19,10 +19,7 @@ export interface Share extends Count {
   readonly allowed: number;
 }
 
-/**
- * How many nodes of one pool may be disrupted. `allowed` and `atOnce` respect the budgets of the pool and of the
- * cluster.
- */
+/** How many nodes of one pool may be disrupted. `allowed` and `atOnce` respect the budgets of pool and cluster. */
 export interface PoolAllowance extends Share {
   readonly pool: Pool;
   /** How many nodes may be disrupted at the same time, including the nodes that are disrupted already. */
@@ -56,8 +53,7 @@ export function* allowancesFor({
   clusterBudgets,
 }: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
   const counts = yield* countNodes(nodes, nodesBefore);
-  // Node repair disrupts nodes that are not Ready. If they counted as disrupted already, no budget would be left for
-  // their repair.
+  // Node repair disrupts nodes that are not Ready. If they counted as disrupted, no budget would be left for them.
   const countOf = ({ nodes: there, disrupting, away }: typeof counts.all): Count => ({
     nodes: there,
     disrupting: reason === "Unhealthy" ? away : disrupting,
@@ -94,10 +90,7 @@ export interface BudgetQuestion {
   readonly nowMs: number;
 }
 
-/**
- * How many nodes the strictest active budget for the reason allows. Undefined: one of the budgets is invalid, even if
- * it is for another reason.
- */
+/** How many nodes the strictest active budget for the reason allows. Undefined: any of the budgets is invalid. */
 export function allowedDisruptions(
   budgets: readonly Budget[],
   { reason, nodes, nowMs }: BudgetQuestion,
@@ -201,8 +194,7 @@ function firstHit(schedule: Schedule, afterMs: number): number | undefined {
 }
 
 /**
- * The number of nodes that a budget's text means: a plain count, or a percentage of `nodes`, rounded up. Undefined: the
- * text is invalid.
+ * The number of nodes that a budget's text means: a count, or a percentage of `nodes`, rounded up. Undefined: invalid.
  */
 function amount(text: string, nodes: number): number | undefined {
   if (/^\d+%$/.test(text)) return Math.ceil((Number(text.slice(0, -1)) * nodes) / 100);

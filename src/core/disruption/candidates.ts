@@ -1,6 +1,5 @@
 /**
- * Finds the nodes that may be disrupted, and why other nodes may not. A candidate has the numbers that methods compare:
- * its price, and the cost of moving its pods.
+ * Finds the nodes that may be disrupted, and why other nodes may not. A candidate has the numbers that methods compare.
  * upstream: pkg/controllers/disruption/types.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -37,11 +36,10 @@ import {
 import { evictionCost } from "./eviction-cost.ts";
 
 /**
- * How much a method respects what protects pods, which are do-not-disrupt annotations and PodDisruptionBudgets:
+ * How much a method respects do-not-disrupt annotations of pods and PodDisruptionBudgets:
  * - `graceful`: it respects both.
  * - `eventual`: it ignores both on nodes with a terminationGracePeriod, because their drain ends in any case.
- * - `repair`: it ignores both on every node, and only records what blocks the pods. It disrupts only broken nodes, also
- *   those that are not initialized.
+ * - `repair`: it ignores both, and disrupts only broken nodes, initialized or not.
  */
 export type DisruptionClass = "graceful" | "eventual" | "repair";
 
@@ -130,10 +128,7 @@ export interface CandidatesInput {
   readonly disruptionClass: DisruptionClass;
   /** Why the pool is paused. Absent: no pool is paused. */
   readonly paused?: (pool: Pool) => Block | undefined;
-  /**
-   * Whether the pod is moved without downtime (its new pod runs before it is evicted). Then its PodDisruptionBudget
-   * does not block the node.
-   */
+  /** Whether the pod's new pod runs before the pod is evicted. Then its PodDisruptionBudget does not block the node. */
   readonly movesFirst?: (pod: Pod) => boolean;
   /** Finds out what a node without pods waits for. Absent: no node waits for pods. */
   readonly awaiting?: Awaiting;
@@ -240,10 +235,7 @@ const isUp: Check = ({ claim }) =>
 const stays: Check = ({ node: { deleting } }) =>
   deleting ? { kind: "leaving", message: "node is deleting or marked for deletion" } : undefined;
 
-/**
- * The checks for node repair. A nomination does not protect a broken node, because the nominated pods need another
- * node.
- */
+/** The checks for node repair. A nomination does not protect a broken node: the nominated pods need another node. */
 const REPAIR_CHECKS: readonly Check[] = [
   hasNode,
   isUp,
@@ -351,7 +343,6 @@ interface KeptCandidate {
   readonly instanceTypes: readonly InstanceType[];
 }
 
-/** The pool of a node and its instance types, from which a candidate is made. */
 interface Owner extends Pick<PoolInput, "pool" | "instanceTypes"> {
   readonly seats?: RoomSeats | undefined;
 }

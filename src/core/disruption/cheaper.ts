@@ -1,8 +1,8 @@
 /**
  * Reduces the instance types of a replacement to those that are cheaper than the removed nodes, whichever offering the
- * cloud launches. Spot nodes are replaced by spot nodes only under conditions. Otherwise a node would be replaced again
- * and again, until it has the cheapest type, which is most likely to be reclaimed. karpenter-ts only: if spot-to-spot
- * consolidation is off, an on-demand node at half the price may replace a spot node.
+ * cloud launches. Spot replaces spot only under conditions: otherwise a node would be replaced again and again by the
+ * cheapest type, which is reclaimed most often. karpenter-ts only: if spot-to-spot consolidation is off, an on-demand
+ * node at half the price may replace a spot node.
  * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -18,15 +18,11 @@ import { allows, oneOf, type Requirement } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { Candidate } from "./candidates.ts";
 
-/**
- * A single spot node is replaced by spot only if at least this many types are cheaper. The replacement then names this
- * many types, or more if minValues demands more.
- */
+/** Spot replaces a single spot node only with at least this many cheaper types. The replacement then names as many. */
 const MIN_SPOT_TYPES = 15;
 
 /**
- * An on-demand node may cost at most this share of the price of the spot nodes that it replaces. Spot prices change, so
- * with a larger share nodes would be replaced back and forth.
+ * An on-demand node may cost this share of the spot nodes that it replaces. A larger share would move nodes to and fro.
  */
 const ON_DEMAND_SHARE = 0.5;
 
@@ -58,8 +54,7 @@ export function cheaperPlan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
   if (plan.cheapest.priceMicroUsd >= belowMicroUsd) return { message: NOT_CHEAPER };
   const [one] = candidates;
   if (candidates.length > 1 || one === undefined) return cheaperThan(plan, limit);
-  // Thousands of nodes with the same price are checked in one round, and each result is a long list of types. So
-  // results are cached.
+  // Thousands of nodes with the same price are checked in one round, so results are cached.
   const ofTypes = within(
     termsOf(plan).answers,
     plan.instanceTypes,
@@ -75,10 +70,7 @@ export function cheaperPlan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
 
 const FOR_SPOT: readonly (ForSpot | undefined)[] = [undefined, "spot", "onDemand", "nothing"];
 
-/**
- * All inputs of a result besides the instance types, combined into one number. Numbers are found fast, and this is
- * looked up for every node.
- */
+/** All inputs of a cached result besides the instance types, as one number, because numbers are looked up fast. */
 function keyOf(
   { minValuesRelaxed }: PlannedClaim,
   belowMicroUsd: number,
@@ -90,7 +82,6 @@ function keyOf(
 /** The fields of a plan that the price limit changes. */
 type LaunchChoice = Pick<PlannedClaim, "requirements" | "instanceTypes" | "cheapest">;
 
-/** The cached result for one node: the changed fields of the plan, or why there is no cheaper plan. */
 type Answer = { readonly choice: LaunchChoice } | { readonly message: string };
 
 function choiceOf({ requirements, instanceTypes, cheapest }: PlannedClaim): LaunchChoice {
@@ -106,8 +97,7 @@ function cheaperThan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
     return spotForSpot(plan, limit);
   const cheaper = keepCheaper(plan, terms, belowMicroUsd);
   if ("message" in cheaper || !mayBeSpot) return cheaper;
-  // The claim must require spot. If it also allowed on-demand and the spot launch failed, an on-demand node would be
-  // launched that costs more than the removed nodes.
+  // The claim must require spot. If the spot launch failed, an on-demand node could cost more than the removed nodes.
   const onDemandToo = isOffered(cheaper.plan, terms.onDemand);
   return onDemandToo ? narrowed(cheaper.plan, terms.spot) : cheaper;
 }
@@ -129,8 +119,7 @@ function spotForSpot(
       message: `SpotToSpotConsolidation requires ${MIN_SPOT_TYPES} cheaper ${what}, got ${instanceTypes.length}`,
     };
   }
-  // If more types than needed were requested, the cloud might launch one that is soon replaced by the next cheaper
-  // type.
+  // If more types were requested, the cloud might launch one that the next cheaper type soon replaces.
   let count = MIN_SPOT_TYPES;
   const lacks = () => missingValues(spot.requirements, instanceTypes.slice(0, count)) !== undefined;
   while (count < instanceTypes.length && lacks()) count++;
@@ -144,8 +133,8 @@ function onDemandForSpot(plan: PlannedClaim, priceMicroUsd: number): Cheaper {
 }
 
 /**
- * For several removed nodes: if the plan names the instance type of one of them, keeps only types that cost less than
- * the cheapest such node. Otherwise a node could be replaced by a node of its own type.
+ * For several removed nodes: if the plan names the type of one of them, keeps only types that cost less than the
+ * cheapest such node. Otherwise a node of the same type could replace it.
  * upstream: filterOutSameInstanceType
  */
 export function withoutSameTypes(plan: PlannedClaim, candidates: readonly Candidate[]): Cheaper {

@@ -1,6 +1,5 @@
 /**
- * A command: the nodes that the disruption loop removes or reboots, what replaces them, and why. It is plain data for
- * the queue, the log and explanations.
+ * A command: the nodes that the disruption loop removes or reboots, what replaces them, and why.
  * upstream: pkg/controllers/disruption/types.go
  */
 import type { Generation } from "../../apis/hub/generation.ts";
@@ -13,10 +12,7 @@ import { type Candidate, priceOfAll } from "./candidates.ts";
 import type { Simulation, SimulationTerms } from "./simulate.ts";
 import type { TerminateFirstReason } from "./terminate-first.ts";
 
-/**
- * The reason of a command. `Expired` occurs in v1alpha5 and v1beta1, and in v1 if expiration respects budgets. The
- * `reasons` of a budget cannot name it.
- */
+/** The reason of a command. A budget cannot name `Expired`, which occurs only if expiration respects budgets. */
 export type CommandReason = DisruptionReason | "Expired";
 
 /** Whether the policy of one pool approves a command on its nodes. The shares are usually between 0 and 1. */
@@ -47,14 +43,10 @@ export interface Command {
   readonly verdicts?: readonly BalancedVerdict[];
   /** The repair of the node, with its reason. Absent for all other methods. */
   readonly repair?: Repairing;
-  /**
-   * Why the node is terminated before its replacement is launched. Absent: there is no replacement, or it is
-   * launched first.
-   */
+  /** Why the node is terminated before its replacement is launched. Absent: it is not. */
   readonly terminateFirst?: TerminateFirstReason;
   /**
-   * What the node is replaced by, if it was a second choice: a pool of higher weight or a preferred capacity type
-   * (methods/returning.ts). Absent: the command has another cause.
+   * The preferred pool or capacity type that replaces a node of a second choice (methods/returning.ts). Absent: none.
    */
   readonly returnsTo?: string;
   /** The terms of the simulation that found the command. Validation uses them again. Absent: the usual terms. */
@@ -64,9 +56,8 @@ export interface Command {
 }
 
 /**
- * A command that removes the candidates and replaces none. `kind`: its reason and method, and fields that differ from
- * the default. By default, it begins immediately and is no consolidation. `candidates`: at least one, all of one API
- * version.
+ * A command that removes the candidates and replaces none, by default immediately. `kind`: its reason and method, and
+ * fields that differ from the default. `candidates`: at least one, all of one API version.
  */
 export function removal(
   candidates: readonly Candidate[],

@@ -1,9 +1,8 @@
 /**
  * Holds off a command if a pending pod could take the room that its moved pods need on a replacement.
- * A pod may be pending only because its NodePools are at their limits. kube-scheduler then gives it the first room that
- * appears, which may be on a replacement, and a moved pod gets no place there. That is harmless for most moved pods,
- * but not for protected ones. A protected pod is evicted only after another pod of its workload runs. Without room on
- * the replacement it would never be evicted, and its node would never be drained, unless the node has a
+ * A pod may be pending only because its NodePools are at their limits. kube-scheduler gives it the first room that
+ * appears, which may be on a replacement. Then a moved pod gets no place there. A protected pod is evicted only after
+ * another pod of its workload runs. So it would never be evicted, and its node never drained without a
  * terminationGracePeriod.
  * karpenter-ts only: upstream plans pending and moved pods together, and also delays commands that cannot do harm.
  */
@@ -34,10 +33,7 @@ import type { Command, HoldOff } from "./command.ts";
 /** For each PodDisruptionBudget: a number of its pods that must be evicted. */
 type EvictionCounts = ReadonlyMap<PodDisruptionBudget, number>;
 
-/**
- * The facts that decide which pods are protected, which means that they are evicted only after another pod of their
- * workload runs.
- */
+/** What decides which pods are protected: they are evicted only after another pod of their workload runs. */
 export interface Evictions {
   /** The evictions in progress, see {@link pendingEvictions}. */
   readonly pending: () => EvictionCounts;
@@ -53,9 +49,7 @@ interface Competition extends Evictions {
   readonly wellKnownLabels: readonly string[];
 }
 
-/**
- * Why the command must not begin now: a pending pod could take the room of a protected pod. Undefined: it may begin.
- */
+/** Why the command must not begin: a pending pod could take the room of a protected pod. Undefined: it may begin. */
 export function competitionHoldOff(
   { candidates, replacements }: Pick<Command, "candidates" | "replacements">,
   competition: Competition,
@@ -86,10 +80,7 @@ export function pendingEvictions(
   return countByBudget(pods, pdbs);
 }
 
-/**
- * The protected pods of these nodes: they are evicted only after another pod of their workload runs. A node with a
- * terminationGracePeriod has none, because its drain always ends.
- */
+/** The protected pods of these nodes. A node with a terminationGracePeriod has none, because its drain always ends. */
 export function protectedPods(
   candidates: readonly Pick<Candidate, "claim" | "reschedulablePods">[],
   { pending, pdbs, movesFirst }: Evictions,
@@ -112,10 +103,7 @@ function countByBudget(pods: readonly Pod[], pdbs: readonly PodDisruptionBudget[
   return counts;
 }
 
-/**
- * The first pending pod that may run on the planned node and, together with equal pods, could leave too little room
- * there. Undefined: there is none.
- */
+/** The first pending pod that may run on the planned node and, with equal pods, could leave too little room there. */
 function competitorOn(
   plan: PlannedClaim,
   podsOverLimits: readonly PodsOverLimits[],
@@ -151,7 +139,6 @@ function competitorOn(
   return undefined;
 }
 
-/** The requirements of a pending pod on a node. */
 interface PodNeeds {
   readonly requests: Resources;
   /** The node must satisfy one entry of each list: the pod's node affinity, and the places of its volumes. */

@@ -1,6 +1,6 @@
 /**
- * The common part of single-node consolidation, multi-node consolidation and repack: which nodes may be consolidated at
- * all, and whether their pods fit on existing nodes or on cheaper new nodes.
+ * The common part of single-node consolidation, multi-node consolidation and repack: which nodes may be consolidated,
+ * and whether their pods fit on existing nodes or on cheaper new nodes.
  * upstream: pkg/controllers/disruption/consolidation.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -28,14 +28,10 @@ import type { Round, RoundHoldOffs } from "./round.ts";
 import type { Simulation } from "./simulate.ts";
 import { VALIDATION_MS } from "./validation.ts";
 
-/**
- * The most replacements of one command: of v1 nodes, by repack, and of nodes of older API versions, where upstream
- * replaced by one node only.
- */
+/** The most replacements of one command: of v1 nodes, by repack, and of older nodes, where upstream allowed one. */
 const MOST_REPLACEMENTS = { v1: 10, repack: 50, older: 1 } as const;
 /**
- * The most replacements if the setting `splits` is off, as in upstream.
- * upstream: pkg/controllers/disruption/consolidation.go
+ * The most replacements if the setting `splits` is off, as in upstream (pkg/controllers/disruption/consolidation.go).
  */
 const MOST_WITHOUT_SPLITS = 1;
 
@@ -98,9 +94,7 @@ export function isConsolidatable(candidate: Candidate, nowMs: number): boolean {
   return isWithinPolicy(candidate) && (candidate.generation !== "v1" || isQuiet(candidate, nowMs));
 }
 
-/**
- * Whether a v1 node with pods may not be consolidated now, but will be quiet at `atMs` and may be consolidated then.
- */
+/** Whether a v1 node with pods is not quiet now, but will be at `atMs` and may be consolidated then. */
 export function isConsolidatableBy(candidate: Candidate, nowMs: number, atMs: number): boolean {
   const { pool, claim, generation } = candidate;
   if (generation !== "v1" || isQuiet(candidate, nowMs) || !isWithinPolicy(candidate)) return false;
@@ -113,9 +107,8 @@ function isWithinPolicy(candidate: Candidate): boolean {
 }
 
 /**
- * Whether the v1 node is quiet: no pod was added or removed for `consolidateAfter`. Both the condition Consolidatable
- * and the time of the last pod event are checked. The controller that removes the condition may be late, because it
- * waits for the cloud.
+ * Whether the v1 node is quiet: no pod was added or removed for `consolidateAfter`. The condition may be out of date,
+ * because its controller waits for the cloud. So the time of the last pod event is checked, too.
  */
 export function isQuiet(
   { claim, pool }: Pick<Candidate, "claim" | "pool">,
@@ -155,8 +148,7 @@ export interface NoCommand {
 type ApprovedCommand = Command & { readonly verdicts: readonly BalancedVerdict[] };
 
 /**
- * The command that removes or replaces these nodes, or why there is none. All nodes must be of one API version, at
- * least one.
+ * The command that removes or replaces these nodes, or why there is none. `candidates`: one or more of one API version.
  */
 export function consolidate(
   candidates: readonly Candidate[],
@@ -182,8 +174,8 @@ export function unlessHeldBack(found: Command, round: Round): ApprovedCommand | 
 }
 
 /**
- * Plans the pods as provisioning would. If the new node would not be cheaper, also tries to replace a large node by
- * several smaller ones. This is skipped if a lower bound shows that they cost too much.
+ * Plans the pods as provisioning would. If the new node would not be cheaper, and a lower bound leaves hope, also tries
+ * to replace a large node by several smaller ones.
  */
 function cheapestCommand(candidates: readonly Candidate[], round: Round): Command | NoCommand {
   const { simulator } = round.facts;
@@ -203,10 +195,7 @@ function cheapestCommand(candidates: readonly Candidate[], round: Round): Comman
   return "message" in split ? planned : { ...split, terms };
 }
 
-/**
- * A command that moves all pods to existing quiet nodes. Undefined: the pods do not fit there. No node is launched for
- * them, because other nodes will soon be quiet.
- */
+/** A command that moves all pods to existing quiet nodes. Launches no node, because other nodes will soon be quiet. */
 function ontoQuietNodes(candidates: readonly Candidate[], round: Round): Command | undefined {
   const { simulator } = round.facts;
   const terms = { closed: simulator.unquietNodes() };
@@ -216,10 +205,7 @@ function ontoQuietNodes(candidates: readonly Candidate[], round: Round): Command
   return "message" in command ? undefined : { ...command, terms };
 }
 
-/**
- * Why no replacement is launched now: the last replacement of one of these pools failed. Undefined: no pool has such a
- * back-off.
- */
+/** Why no replacement is launched now: the last one of these pools failed. Undefined: no pool has such a back-off. */
 export function replacementBackOff(
   pools: readonly Pick<Pool, "id" | "name">[],
   { backingOff }: Pick<RoundHoldOffs, "backingOff">,
@@ -231,14 +217,10 @@ export function replacementBackOff(
   return { kind: "backingOff", message, untilMs: Math.max(...ends) };
 }
 
-/** The nodes that would be removed, and the simulated plan for their pods. */
 interface Simulated {
   readonly candidates: readonly Candidate[];
   readonly simulation: Simulation;
-  /**
-   * Whether the plan was made by repack, which chooses instance types by price. Its plans may have more replacements,
-   * also of the instance types that are removed.
-   */
+  /** Whether repack made the plan. It may have more replacements, and replacements of the removed instance types. */
   readonly isPacked?: boolean;
 }
 
@@ -276,14 +258,13 @@ export function commandFrom(
   const before = priceOfAll(candidates);
   const after = priceMicroUsd({ newClaims: replacements });
   if (replacements.length > 1 && after >= before) return tooMany(replacements.length);
-  // An on-demand node may replace spot nodes only in a usual consolidation. The savings of repack are computed with
-  // spot prices. In older API versions, spot nodes are only deleted.
+  // On-demand may replace spot only in a usual consolidation: repack computes savings with spot prices, and older API
+  // versions only delete spot nodes.
   const noOnDemand = isPacked || generation !== "v1";
   const instead = forSpot === "onDemand" && noOnDemand ? "nothing" : forSpot;
   const plans: PlannedClaim[] = [];
   for (const plan of replacements) {
-    // Each replacement must cost less than its share of the removed price. So all of them together are cheaper than the
-    // removed nodes.
+    // Each replacement must cost less than its share of the removed price, so all of them together are cheaper.
     const belowMicroUsd =
       replacements.length === 1
         ? before
@@ -316,8 +297,8 @@ function tooMany(replacements: number): NoCommand {
 }
 
 /**
- * A pod of a Job on these nodes. Undefined: there is none. A Job loses its work when its pod is evicted. So nodes with
- * such pods are replaced by at most one node, as in upstream.
+ * A pod of a Job on these nodes, because a Job loses its work when its pod is evicted. As in upstream, such nodes are
+ * replaced by at most one node.
  */
 export function jobPodOn(candidates: readonly Candidate[]): Pod | undefined {
   for (const { reschedulablePods } of candidates) {
@@ -336,7 +317,7 @@ function losesWork(pod: Pod, replacements: number): NoCommand {
 
 /**
  * Checks a command again on fresh facts. Its nodes must still be consolidatable, and budgets must allow all of them.
- * Their pods must need as many replacements as planned, and each planned instance type must still be possible.
+ * Their pods must need as many replacements as planned, of the planned instance types.
  */
 export function* validateConsolidation(
   command: Command,

@@ -1,7 +1,6 @@
 /**
- * Counts the nodes that a method wants to disrupt in one round, so that all its commands together respect each limit.
- * `budgetCounter` counts against the budgets of NodePools and of the cluster; `disruptionCounter` also counts against
- * PodDisruptionBudgets.
+ * Counts the nodes that a method wants to disrupt in one round. So all its commands together respect budgets (of
+ * NodePools and of the cluster) and PodDisruptionBudgets.
  */
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
@@ -14,10 +13,7 @@ import type { RoundBudgets } from "./round.ts";
 export interface BudgetCounter {
   /** Counts the node, if the budgets allow one more. False: they do not. */
   take(candidate: Candidate): boolean;
-  /**
-   * How many more nodes of this node's NodePool may be disrupted, by the budgets of the NodePool and of the cluster.
-   * Infinity: budgets do not count this node.
-   */
+  /** How many more nodes of this node's NodePool may be disrupted. Infinity: budgets do not count this node. */
   left(candidate: Candidate): number;
   /** Whether all of these nodes may be disrupted together. */
   fits(candidates: readonly Candidate[]): boolean;
@@ -31,9 +27,7 @@ export interface DisruptionCounter extends Pick<BudgetCounter, "take" | "left"> 
 
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
-/**
- * Whether budgets do not count the node. They count initialized nodes only, but node repair also disrupts other nodes.
- */
+/** Whether budgets do not count the node. They count initialized nodes only, but node repair disrupts others, too. */
 function isOutsideBudgets({ node, broken }: Candidate): boolean {
   return broken !== undefined && !node.initialized;
 }
@@ -70,8 +64,7 @@ export function disruptionCounter({ allowances, pdbs }: RoundBudgets): Disruptio
   const evictions = evictionCounter(pdbs);
   return {
     left: budgets.left,
-    // PodDisruptionBudgets are checked before the node is counted against budgets. So a node that they refuse uses up
-    // no budget of its NodePool.
+    // PodDisruptionBudgets come first, so a node that they refuse uses up no budget of its NodePool.
     take: (one) => budgets.left(one) > 0 && evictions.take([one]) && budgets.take(one),
     takeAll: (candidates) => {
       if (!budgets.fits(candidates) || !evictions.take(candidates)) return false;
@@ -82,9 +75,9 @@ export function disruptionCounter({ allowances, pdbs }: RoundBudgets): Disruptio
 }
 
 /**
- * Counts evictions against each PodDisruptionBudget over several nodes. If each node were checked alone, ten nodes
- * could rely on the same single eviction. The first call for a PodDisruptionBudget always succeeds: each node was
- * checked alone as a candidate, and the pods of a node are evicted one after the other.
+ * Counts evictions against each PodDisruptionBudget over several nodes. Otherwise ten nodes could rely on the same
+ * single eviction. The first call for a PodDisruptionBudget always succeeds: each node was checked alone as a
+ * candidate.
  */
 export function evictionCounter(pdbs: readonly PodDisruptionBudget[]): {
   take(candidates: readonly Pick<Candidate, "reschedulablePods">[]): boolean;

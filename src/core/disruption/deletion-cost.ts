@@ -1,7 +1,7 @@
 /**
- * Decides the deletion costs of pods. A ReplicaSet that is scaled down deletes pods with a low cost first. With these
- * costs, it deletes pods on nodes that will be disrupted soon, so these nodes become empty without a drain. Used with
- * the feature gate PodDeletionCostManagement.
+ * Decides the deletion costs of pods, for the feature gate PodDeletionCostManagement. A ReplicaSet that is scaled down
+ * deletes pods with a low cost first. So it deletes pods on nodes that will be disrupted soon, and these nodes become
+ * empty without a drain.
  * upstream: pkg/controllers/pod/deletioncost
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -19,8 +19,8 @@ const LEAVING = "-2147483648";
 const MOST_NODES = 50;
 const SYSTEM = "kube-system";
 /**
- * Kinds of owners that create deleted pods again. Nodes get an order of costs only if each of their pods has such an
- * owner or is in kube-system.
+ * Owners that create deleted pods again. Only nodes whose pods all have such an owner (or are in kube-system) are
+ * ranked.
  */
 const RECREATING_KINDS: ReadonlySet<string> = new Set(["ReplicaSet", "Job", "DaemonSet"]);
 
@@ -74,10 +74,7 @@ function leaves({ deleting, node }: NodeView): boolean {
   return deleting || taints.some(({ key }) => key === DISRUPTED_NO_SCHEDULE_TAINT.key);
 }
 
-/**
- * The nodes that get an order of costs: drifted nodes, then other nodes, each in the order in which they will be
- * disrupted, and only as many as budgets allow.
- */
+/** The nodes that get an order of costs: drifted nodes, then other nodes, only as many as budgets allow. */
 function rankedOf({ candidates, drifted, underutilized }: DeletionCostInput): readonly NodeView[] {
   const possible = candidates.filter(
     ({ node, pool, instanceType, pods }) =>

@@ -1,7 +1,6 @@
 /**
  * The eviction cost of a pod, for comparisons of nodes. It depends on the deletion cost that users can set on pods.
- * With the feature gate PodDeletionCostManagement, Karpenter sets deletion costs, too. It records them in a second
- * annotation, so that deletion costs of users still count and are never overwritten.
+ * Karpenter records deletion costs that it sets itself in a second annotation, to tell them from those of users.
  * upstream: pkg/utils/disruption
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -15,10 +14,7 @@ export const DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-c
 
 const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 };
 
-/**
- * The eviction cost of a pod, between -10 and 10. It is 1 for an ordinary pod. A deletion cost and the pod's priority
- * raise or lower it.
- */
+/** The eviction cost of a pod, from -10 to 10: 1, raised or lowered by a deletion cost and the pod's priority. */
 export function evictionCost(pod: Pod): number {
   const cost = 1 + costOf(pod) / 2 ** 27 + (pod.spec.priority ?? 0) / 2 ** 25;
   return Math.min(10, Math.max(-10, cost));
@@ -36,10 +32,7 @@ export function managedDeletionCost({ metadata: { annotations = {} } }: Pod): st
   return cost === annotations[MANAGED_DELETION_COST_ANNOTATION_KEY] ? cost : undefined;
 }
 
-/**
- * The cost that annotations of the pod set: Karpenter's own annotation, or else a deletion cost of a user. A value that
- * is not an int32 counts as 0, as in upstream.
- */
+/** The cost in Karpenter's own annotation, or else a user's deletion cost; 0 if it is no int32, as in upstream. */
 function costOf(pod: Pod): number {
   const { annotations = {} } = pod.metadata;
   const own = annotations[DISRUPTION_COST_ANNOTATION_KEY];

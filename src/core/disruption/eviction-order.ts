@@ -1,8 +1,8 @@
 /**
  * The order in which the pods of a command are evicted, so that each new pod is bound to its planned node.
  * kube-scheduler spreads pods over nodes, so in a tight plan the last pods would find no room. Therefore the target
- * nodes are filled one after the other. Meanwhile, only the pods planned for that target are evicted, and all other
- * nodes get a taint that makes kube-scheduler prefer the target.
+ * nodes are filled one after the other. Meanwhile all other nodes get a taint that makes kube-scheduler prefer the
+ * target.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -32,9 +32,8 @@ interface Plan extends Pick<Command, "replacements" | "placements"> {
 }
 
 /**
- * The targets in the order in which they are filled. Targets without pods are left out. Pending pods that have a place
- * in the plan are left out, too: they are not evicted. `claimNames`: names of the replacements, in their order.
- * `nodes`: all nodes of the cluster.
+ * The targets in the order in which they are filled. Only pods that are evicted count, not pending pods of the plan.
+ * `claimNames`: names of the replacements, in their order. `nodes`: all nodes of the cluster.
  */
 export function* evictionOrder(
   { candidates, replacements, placements = [] }: Plan,
@@ -64,15 +63,12 @@ export function* evictionOrder(
     .map(({ name, pods }) => targetFor(name, pods));
 }
 
-/**
- * Chooses one of several equal pods of a ReplicaSet for a place that was planned for one of them. Undefined: none
- * suits.
- */
+/** Chooses one of several equal pods of a ReplicaSet for a place that was planned for one of them. */
 type Choice = (alike: ReadonlySet<Pod>, planned: Pod, zone: string | undefined) => Pod | undefined;
 
 /**
- * Exchanges pods of the same ReplicaSet between targets, so that as many as possible stay in their zone. A pod with a
- * zone spread could change its zone only after other pods have moved.
+ * Exchanges pods of a ReplicaSet between targets, so that most stay in their zone. With a zone spread, a pod could
+ * change its zone only after other pods have moved.
  */
 function stayingInZones(
   places: readonly PlannedTarget[],
@@ -131,7 +127,7 @@ function targetFor(name: string, pods: readonly Pod[]): EvictionTarget {
 }
 
 /**
- * Names of nodes that need the taint: managed nodes that are not targets but have room for one of these pods. At most
+ * Names of nodes that need the taint: managed nodes that are no targets but have room for one of these pods. At most
  * {@link MOST_OTHERS}, those with the most free cpu first, because kube-scheduler prefers them.
  */
 export function* otherNodesWithRoom(

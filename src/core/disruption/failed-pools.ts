@@ -1,9 +1,8 @@
 /**
- * Back-off for a pool whose replacements fail: there is no capacity, or new nodes never register. Each failure in a row
- * doubles the wait before the next replacement. Without a back-off, the same node would be tainted and untainted every
- * few seconds. The back-off is stored in an annotation of the pool, so that the next process and `karpenter explain`
- * know it. A person who removes the annotation allows a new try immediately. karpenter-ts only; upstream tries again at
- * once.
+ * Back-off for a pool whose replacements fail, because there is no capacity or new nodes never register. Each failure
+ * in a row doubles the wait before the next replacement. Otherwise the same node would be tainted and untainted every
+ * few seconds. An annotation of the pool stores the back-off; a person who removes it allows a new try. karpenter-ts
+ * only; upstream tries again at once.
  */
 import { parseObject } from "../../apis/hub/annotations.ts";
 import { REPLACEMENTS_FAILED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
@@ -14,10 +13,7 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 const FIRST_MS = 60_000;
 /** The longest wait. */
 const MOST_MS = 10 * 60_000;
-/**
- * A failure that occurs this long after the end of a back-off counts as the first one. No command waits longer than
- * this for its replacements, so an earlier failure is not related to it.
- */
+/** A failure this long after a back-off counts as the first one. No command waits longer for its replacements. */
 const FORGOTTEN_AFTER_MS = 60 * 60_000;
 
 /** A back-off: until when no replacement is launched in a pool. */
@@ -46,10 +42,7 @@ export function withBackoff(native: KubeObject, wait: PoolBackoff | undefined): 
   return { ...native, metadata: { ...native.metadata, annotations: { ...others, ...own } } };
 }
 
-/**
- * Whether the annotation of the pool stores exactly this back-off. If `wait` is undefined: whether there is no
- * annotation.
- */
+/** Whether the annotation of the pool stores exactly this back-off; undefined: whether there is no annotation. */
 export function isWritten({ metadata }: KubeObject, wait: PoolBackoff | undefined): boolean {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   return text === (wait === undefined ? undefined : written(wait));
@@ -61,9 +54,8 @@ export function hasBackoff({ metadata }: KubeObject): boolean {
 }
 
 /**
- * The back-off that the pool's annotation stores. Undefined: there is none, it is invalid, or it ended too long ago. If
- * the stored end is later than that of a back-off that begins now, the latter is returned: a person may have edited the
- * annotation.
+ * The back-off that the pool's annotation stores. Undefined: there is none, it is invalid, or it ended too long ago. An
+ * end that a person set too late is moved to that of a back-off which begins now.
  */
 export function backoffOn({ metadata }: KubeObject, nowMs: number): PoolBackoff | undefined {
   const { failures, until } = parseObject({ metadata }, REPLACEMENTS_FAILED_ANNOTATION_KEY);

@@ -1,7 +1,6 @@
 /**
- * The last check of a command, right before its first write to the cluster. Other controllers have run since it was
- * planned. A node may be gone or blocked by now. Pods that the plan does not know may run on it. Budgets may be used
- * up. The check simulates nothing, so it is fast even in a large cluster.
+ * The last check of a command, right before its first write to the cluster. Since it was planned, a node may be gone or
+ * blocked, new pods may run on it, or budgets may be used up. The check simulates nothing, so it is fast.
  * upstream: pkg/controllers/disruption/validation.go
  */
 import { type Candidate, isEmpty } from "./candidates.ts";
@@ -12,8 +11,8 @@ import { mostAtOnce } from "./methods/static-drift.ts";
 import type { Round } from "./round.ts";
 
 /**
- * The command, if all its nodes may still be disrupted, or else why it fails. If all nodes are empty, those that may
- * still be disrupted are enough. `round`: fresh facts, at least about the command's nodes.
+ * The command, if all its nodes may still be disrupted, or else why it fails. Of empty nodes, some are enough. `round`:
+ * fresh facts, at least about the command's nodes.
  */
 export function lastCheck(
   command: Command,
@@ -33,8 +32,7 @@ export function lastCheck(
     return still.length < candidates.length ? "churn" : "budget";
   }
   if (replacements.some(({ pool }) => holdOffs.backingOff.has(pool.id))) return "scheduling";
-  // A drifted static node may be removed before it is replaced only if its pool is complete: all replicas exist, all
-  // are initialized, and none is leaving.
+  // A drifted static node is removed first only if its pool is complete: all replicas initialized, none leaving.
   const removedFirst = replacements.length === 0 ? allowed : [];
   const isShort = ({ pool }: Candidate) =>
     command.reason === "Drifted" &&

@@ -1,8 +1,7 @@
 /**
  * Remembers which pods commands have moved, and holds off some later commands: consolidations that save too little or
- * pay back too late, replacements of new nodes, and moves of workloads that were moved too often. karpenter-ts only:
- * upstream accepts any saving at any time, and may replace nodes by similar ones for hours. The records are also stored
- * on claims (moves.ts), so they survive a restart.
+ * pay back too late, replacements of new nodes, and moves of workloads that were moved too often. karpenter-ts only.
+ * The records are also stored on claims (moves.ts), so they survive a restart.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -35,9 +34,7 @@ export interface Restraint {
   readonly minSavingsPercent: number;
   /** A command must pay back the cost of running old and new nodes side by side within this time. 0: no limit. */
   readonly maxPaybackMs: number;
-  /**
-   * For this long after its creation, a replacement is not replaced itself. It may be removed without a replacement.
-   */
+  /** For this long after its creation, a replacement is not replaced itself, but may be removed. */
   readonly replacementRestMs: number;
   /** How many pods of a workload may be moved within an hour, as a multiple of its number of pods. */
   readonly maxMovesPerPodHour: number;
@@ -78,7 +75,6 @@ export class Ledger {
     return [...this.#moves.values()].filter((one) => isRecent(one, nowMs)).sort(oldestFirst);
   }
 
-  /** Stores the outcome of the last repack of a pool (outcome.ts). */
   setOutcome(poolId: string, outcome: RepackOutcome): void {
     this.#outcomes.set(poolId, outcome);
   }
@@ -123,9 +119,7 @@ export class Ledger {
     if ([...moved.values()].some((count) => count + 1 > most)) yield* countReplicas(nodes);
   }
 
-  /**
-   * When the oldest of the recent moves becomes an hour old and no longer counts. Undefined: there is no recent move.
-   */
+  /** When the oldest of the recent moves no longer counts. Undefined: there is no recent move. */
   forgetsAtMs(nowMs: number): number | undefined {
     const ends = this.recent(nowMs).map(({ at }) => (fromRfc3339(at) ?? 0) + MOVE_COUNTS_MS);
     const left = ends.filter((ms) => ms > nowMs);
@@ -208,8 +202,7 @@ export class Ledger {
     )) {
       const sample = moving[0] as Pod;
       const moved = recent.reduce((sum, one) => sum + movedWith(one, sample), 0);
-      // If so many pods move now, the workload has at least as many, and its limit is not reached. Then the pods of the
-      // cluster need not be counted.
+      // So many pods show that the workload has at least as many, so its limit is not reached, without counting.
       if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
       const replicas = replicasOf(nodes).get(key) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);
@@ -221,7 +214,6 @@ export class Ledger {
 
 /** A workload of which the command would move too many pods. */
 interface MovedOften {
-  /** One of its pods. */
   readonly sample: Pod;
   /** How many of its pods were moved within the last hour. */
   readonly moved: number;

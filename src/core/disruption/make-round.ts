@@ -1,7 +1,6 @@
 /**
  * Makes a `Round`, the input of one disruption method, from a `Picture`, the state of the cluster at one moment. The
- * live loop and the read-only commands (`karpenter explain`, `karpenter simulate`) both use this function, so their
- * results agree.
+ * live loop, `karpenter explain` and `karpenter simulate` all use this function, so their results agree.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -66,10 +65,7 @@ export interface Picture {
   readonly paused: (pool: Pool) => Block | undefined;
   /** Whether the pod is moved without downtime: its workload first gets a new pod elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
-  /**
-   * Why a pod cannot be moved without downtime although its annotation requests it. Undefined: it can, or there is no
-   * request.
-   */
+  /** Why a pod cannot be moved without downtime although its annotation requests it. Undefined: there is no problem. */
   readonly surgeProblem: (pod: Pod) => string | undefined;
   /** Budgets that count the nodes of all pools together. They apply in addition to those of each pool. */
   readonly clusterBudgets: readonly Budget[];
@@ -102,8 +98,7 @@ export function* makeRound(
   const { disruptionClass, reason } = method;
   const found = yield* candidatesOn(picture, disruptionClass);
   yield;
-  // A round over all nodes may check many commands against the ledger. So the counts that the checks need are computed
-  // here, in steps.
+  // A round over all nodes checks many commands against the ledger, so its counts are computed here, in steps.
   const isOverAllNodes = picture.among === undefined;
   if (isOverAllNodes) yield* ledger.ready(nodes, nowMs);
   const asksTotals = isOverAllNodes && reason === "Underutilized";

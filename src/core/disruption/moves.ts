@@ -1,7 +1,7 @@
 /**
  * Records what disruption commands moved, in annotations on the claims of nodes that took the pods. So a process that
- * starts later holds off the same commands, and users see why a node was launched and what that saved. If a claim with
- * records is deleted, its records are copied to another claim.
+ * starts later holds off the same commands, and users see why a node was launched. The records of a claim that is
+ * deleted are copied to another claim.
  */
 import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
 import { annotated } from "../../apis/hub/annotations.ts";
@@ -61,10 +61,7 @@ export function moveOf(
   };
 }
 
-/**
- * Whether the saving is measured later and compared with the plan (outcome.ts). That is so for replacements of several
- * nodes and for repack. For a single node it is not, as in upstream.
- */
+/** Whether the saving is measured later (outcome.ts): for repack and for replacements of several nodes. */
 function isJudged({ consolidationType, replacements, terms }: Command): boolean {
   if (replacements.length === 0) return false;
   return consolidationType === "multi" || terms?.packed !== undefined;
@@ -74,10 +71,7 @@ function poolsOf({ candidates }: Command): readonly string[] {
   return [...new Set(candidates.map(({ pool }) => pool.id))].sort();
 }
 
-/**
- * The annotation with these moves, as far as they are less than an hour old. If the text gets too long, the oldest
- * moves are left out.
- */
+/** The annotation with the moves of the last hour. If the text gets too long, the oldest are left out. */
 export function movesAnnotation(
   moves: readonly MoveRecord[],
   nowMs: number,
@@ -143,9 +137,8 @@ export function workloadName(pod: Pod): string | undefined {
 }
 
 /**
- * The keys under which records count the pods of this pod's workload: the current key first, then the key of earlier
- * versions of karpenter-ts. A Deployment is counted by name, because its ReplicaSets change: each rollout creates one
- * with a new UID. Empty: the pod has no owner.
+ * The keys under which records count the pods of this pod's workload: the current key, then that of earlier versions. A
+ * Deployment is counted by name, because each rollout creates a ReplicaSet with a new UID.
  */
 export function moveKeysOf(pod: Pod): readonly string[] {
   const owner = controllerOf(pod);

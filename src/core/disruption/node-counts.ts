@@ -1,7 +1,7 @@
 /**
- * Counts the nodes of the cluster for budgets. The counts are cached for each list of nodes, because a list never
- * changes. If a list differs little from one that was counted, only the differences are counted. So the last check of a
- * command is fast even with a hundred thousand nodes.
+ * Counts the nodes of the cluster for budgets. The counts are cached for each list of nodes, which never changes. Of a
+ * list that differs little from a counted one, only the differences are counted. So the last check of a command is
+ * fast.
  */
 import { isReadyNode } from "../../apis/core/node.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -21,7 +21,6 @@ export interface Count {
   readonly disrupting: number;
 }
 
-/** A {@link Count} with one more number, which budgets for node repair use. */
 interface FullCount extends Count {
   /** How many of these nodes are leaving or rebooting. */
   readonly away: number;
@@ -36,10 +35,7 @@ export interface NodeCounts {
 
 const countsByNodes = new WeakMap<readonly NodeView[], NodeCounts>();
 
-/**
- * The counts of these nodes. `nodes`: sorted by name. `before`: an earlier list of the same cluster, whose counts may
- * be cached.
- */
+/** The counts of these nodes. `nodes`: sorted by name. `before`: an earlier list, whose counts may be cached. */
 export function* countNodes(
   nodes: readonly NodeView[],
   before?: readonly NodeView[],

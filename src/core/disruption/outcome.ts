@@ -1,9 +1,8 @@
 /**
  * Measures what repacks and other replacements of several nodes really saved, pool by pool. kube-scheduler may place
- * pods differently than planned, and then more nodes are launched. Some minutes after the last move, the real saving is
- * compared with the planned one. If a pool saved too little, it is not repacked for some time, longer after each
- * failure in a row. Its next repack must save enough even if its cost again exceeds the plan by the same share. A
- * controller stores the outcome on the pool.
+ * pods differently than planned, and then more nodes are launched. If a pool saved too little, it is not repacked for
+ * some time, longer after each failure in a row. Its next repack must save enough even if its cost exceeds the plan
+ * again.
  */
 import { annotated, parseObject } from "../../apis/hub/annotations.ts";
 import { REPACK_OUTCOME_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
@@ -22,10 +21,7 @@ const JUDGED_AT_LATEST_MS = 50 * MINUTE_MS;
 /** The pool is not repacked for this long after a failure. Each further failure in a row doubles the time. */
 const FIRST_HOLD_OFF_MS = 60 * MINUTE_MS;
 const LONGEST_HOLD_OFF_MS = 24 * FIRST_HOLD_OFF_MS;
-/**
- * An outcome counts until this long after its hold-off. After that, the pool is treated as if it had never been
- * repacked.
- */
+/** An outcome counts until this long after its hold-off. */
 const KNOWN_FOR_MS = 24 * FIRST_HOLD_OFF_MS;
 /** A repack has failed if it saved less than this share of the planned saving. */
 const LEAST_REALISED_SHARE = 0.5;
@@ -61,15 +57,14 @@ export function movesToJudge(
   );
 }
 
-/** The last outcome of the pool, and the time of the comparison. */
 export interface JudgedBefore {
   readonly last: RepackOutcome | undefined;
   readonly nowMs: number;
 }
 
 /**
- * The outcome of a pool's moves. Undefined: there are none, or it is too early. `priced`: all nodes of the cluster with
- * their prices. The real cost is the price of all nodes that the moves caused ({@link isCausedBy}).
+ * The outcome of a pool's moves. Undefined: there are none, or it is too early. `priced`: all nodes of the cluster. The
+ * real cost is the price of all nodes that the moves caused ({@link isCausedBy}).
  */
 export function outcomeOf(
   moves: readonly MoveRecord[],
@@ -127,8 +122,7 @@ export function whileValid(
 
 /**
  * The share of their price that a repack of these nodes must save. With it, `minSavingsPercent` are saved even if the
- * real cost exceeds the plan as much as at the last repack. `overrun`: that excess by pool id, as in {@link
- * RepackOutcome}.
+ * cost exceeds the plan as much as last time. `overrun`: that excess by pool id.
  */
 export function minRepackShare(
   candidates: readonly Candidate[],
@@ -152,7 +146,6 @@ export function outcomeOn({ metadata }: KubeObject): RepackOutcome | undefined {
   return isOutcome(value) ? value : undefined;
 }
 
-/** The commands of the compared moves, and what they moved. */
 interface Caused {
   /** Ids of the commands that moved pods. */
   readonly commands: ReadonlySet<string>;
@@ -161,8 +154,7 @@ interface Caused {
 }
 
 /**
- * Whether the moves caused this node: it is a replacement of their commands, or it was launched later and runs pods of
- * the moved workloads.
+ * Whether the moves caused this node: it is their replacement, or was launched later and runs pods of their workloads.
  */
 function isCausedBy({ claim, pods }: NodeView, { commands, workloads, sinceMs }: Caused): boolean {
   if (claim === undefined) return false;

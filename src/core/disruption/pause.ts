@@ -1,7 +1,7 @@
 /**
- * Pauses all voluntary disruption: for the whole cluster by a setting, or for one pool by an annotation. Also while the
- * API server's versions are set back, because no node could end. karpenter-ts only; upstream needs a budget of zero in
- * each NodePool.
+ * Pauses all voluntary disruption: by a setting for the cluster, or by an annotation for one pool. Also while the API
+ * server's versions are set back, because no node could end. karpenter-ts only; upstream needs a budget of zero in each
+ * NodePool.
  */
 import { DISRUPTION_PAUSED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -9,8 +9,8 @@ import { setBackShown } from "../safety/set-back.ts";
 import type { Block } from "./candidates.ts";
 
 /**
- * Why the pool is paused. Undefined: it is not. `native`: the stored NodePool or Provisioner. `everywhere`: the setting
- * for the whole cluster.
+ * Why the pool is paused. `native`: the stored NodePool or Provisioner. `everywhere`: the setting for the whole
+ * cluster.
  */
 export function pauseOf(native: KubeObject | undefined, everywhere: boolean): Block | undefined {
   if (everywhere) {

@@ -1,7 +1,4 @@
-/**
- * What a command costs before it saves anything: old and new nodes run side by side while the new ones start and the
- * old ones are drained. karpenter-ts only: upstream ignores this cost.
- */
+/** What a command costs before it saves anything: old and new nodes run side by side for a time. karpenter-ts only. */
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
@@ -23,10 +20,7 @@ export interface Payback {
   readonly earnedMs: number;
 }
 
-/**
- * How long the new nodes must exist until the command has paid back its cost. Undefined: the command has no
- * replacement, so it costs nothing.
- */
+/** How long the command takes to earn its cost. Undefined: it has no replacement, so it costs nothing. */
 export function paybackOf(command: Command): Payback | undefined {
   const { candidates, replacements } = command;
   if (replacements.length === 0) return undefined;
@@ -39,10 +33,7 @@ export function paybackOf(command: Command): Payback | undefined {
   return { overlapMs, earnedMs };
 }
 
-/**
- * How long the removed node took to start. Its replacement will need about as long, because it is usually of the same
- * pool.
- */
+/** How long the removed node took to start. Its replacement, usually of the same pool, will take about as long. */
 function bootMs({ claim }: Candidate): number {
   const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
   const readyMs = fromRfc3339(condition(claim, "Initialized")?.lastTransitionTime);

@@ -1,7 +1,7 @@
 /**
- * The marks that a running command writes on its claims, so that another process can find the command after a restart.
- * Each claim that will be deleted gets a record of the command, and each replacement gets its id. karpenter-ts only:
- * upstream keeps commands in memory, and cancels them after a restart.
+ * The marks that a running command writes on its claims, so that another process finds it after a restart. Each claim
+ * that will be deleted gets a record, each replacement the command's id. karpenter-ts only: upstream cancels commands
+ * after a restart.
  */
 import { annotated, parseObject } from "../../apis/hub/annotations.ts";
 import {
@@ -19,16 +19,10 @@ export interface CommandRecord {
   readonly consolidationType: Command["consolidationType"];
   /** When the command began, as RFC 3339. */
   readonly startedAt: string;
-  /**
-   * Names of the nodes that the command removes. Empty if there are no replacements: a command for empty nodes may have
-   * hundreds, too many for an annotation.
-   */
+  /** Names of the removed nodes. Empty without replacements: hundreds of empty nodes are too many for an annotation. */
   readonly nodes: readonly string[];
   readonly replacements: number;
-  /**
-   * The longest time that the drain may take, in milliseconds. Absent: only the terminationGracePeriod of the claim
-   * counts.
-   */
+  /** The longest time that the drain may take. Absent: only the terminationGracePeriod of the claim counts. */
   readonly graceMs?: number;
 }
 

@@ -1,16 +1,13 @@
 /**
- * Remembers when each group of pools (repack/groups.ts) got its last command, and since when its command is deferred
- * because more nodes will soon be quiet. A node is quiet if no pod was added or removed lately. So groups are served in
- * turn, and no group waits without end. Kept in memory only: after a restart, every group starts again.
+ * Remembers when each group of pools (repack/groups.ts) got its last command, and since when its command waits for more
+ * quiet nodes. A node is quiet if no pod was added or removed lately. So groups are served in turn, and none waits
+ * without end. After a restart, every group starts again.
  */
 import type { MoveRecord } from "./moves.ts";
 
 /** How long the command of a group may be deferred because more nodes of the group will soon be quiet. */
 const LONGEST_WAIT_MS = 30_000;
-/**
- * The least time between the starts of two waits of a group. It limits how often a group waits if pods are added and
- * removed all the time.
- */
+/** The least time between two waits of a group, for clusters in which pods are added and removed all the time. */
 const NEXT_WAIT_MS = 5 * 60_000;
 /** Entries are dropped after this time, so that deleted pools leave none behind. */
 const KEPT_MS = 60 * 60_000;
@@ -23,13 +20,11 @@ export interface PoolTurns {
   readonly awaited: readonly ReadonlySet<string>[];
 }
 
-/** A group of pools, and when its wait began or when it last got a command. */
 interface Turn {
   readonly poolIds: ReadonlySet<string>;
   readonly atMs: number;
 }
 
-/** The waits and the last commands of all groups. */
 export class RepackTurns {
   readonly #waits = new Map<string, Turn>();
   readonly #served = new Map<string, Turn>();

@@ -1,7 +1,4 @@
-/**
- * The facts and limits that one disruption method gets in one run of the loop. A method has no other input.
- * make-round.ts makes a `Round`; the design is docs/designs/004-the-centre.md, part 4.
- */
+/** The facts and limits that one disruption method gets in one run of the loop. make-round.ts makes a `Round`. */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import type { Steps } from "../../base/steps.ts";
@@ -36,16 +33,12 @@ export interface RoundFacts {
   readonly nodes: readonly NodeView[];
   /** Simulates the cluster without some of its nodes. */
   readonly simulator: Simulator;
-  /**
-   * The protected pods of these nodes: they are evicted only after a new pod of their workload runs
-   * (competing-pods.ts).
-   */
+  /** The pods of these nodes that are evicted only after a new pod of their workload runs (competing-pods.ts). */
   readonly protectedPods: (candidates: readonly Candidate[]) => ReadonlySet<Pod>;
   /** Price and reschedule cost of each pool with the policy Balanced, by pool id. Computed on the first call. */
   readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
   /**
-   * Plans new nodes for a static pool. If limits or quotas leave less room, it plans fewer than `count`. Undefined: the
-   * feature gate StaticCapacity is off or the pool is not ready. Then no controller keeps the pool at its size.
+   * Plans new nodes for a static pool, fewer than `count` if limits leave less room. Undefined: nothing keeps its size.
    */
   readonly planStatic: (wanted: StaticPlan) => StaticNodes | undefined;
   /** The instance types of the pool with this id. Empty if they are not known. */
@@ -93,20 +86,15 @@ export interface RoundHoldOffs {
   /** Why this command must not begin now. Undefined: it may begin. */
   readonly of: (command: Command) => HoldOff | undefined;
   /**
-   * Whether repack must leave out the node: it is itself a new replacement, or the last repack of its pool saved too
-   * little.
+   * Whether repack must leave out the node: it is a new replacement, or the last repack of its pool saved too little.
    */
   readonly fromRepack: (candidate: Candidate) => boolean;
-  /**
-   * Whether nodes of these pools (by id) have received pods from a consolidation and will become consolidatable soon
-   * (settling.ts).
-   */
+  /** Whether nodes of these pools took pods of a consolidation and will soon be consolidatable (settling.ts). */
   readonly isSettling: (poolIds: ReadonlySet<string>) => Steps<boolean>;
   /** When each group of pools was last served, and how long its command may still be deferred. */
   readonly turns: Pick<RepackTurns, "waitLeftMs" | "lastMs">;
   /**
-   * The share of their price that a repack of these nodes must save. It is larger if the last repack of their pools
-   * saved less than planned.
+   * The share of their price that a repack of these nodes must save. It rises if their last repack saved too little.
    */
   readonly minRepackShare: (candidates: readonly Candidate[]) => number;
   /** Pools (by id) whose last replacement failed, and until when no other is launched. */

@@ -1,7 +1,6 @@
 /**
- * Runs the disruption methods in order, until one has commands. The live loop and the simulated one (`karpenter
- * explain`, `karpenter simulate`) both use this function, so their results agree. What they do differently is in {@link
- * RoundHooks}.
+ * Runs the disruption methods in order, until one has commands. The live loop, `karpenter explain` and `karpenter
+ * simulate` all use this function, so their results agree. What they do differently is in {@link RoundHooks}.
  */
 import type { Steps } from "../../base/steps.ts";
 import { mayRun, type Ruling, type RunConditions, rule } from "./arbiter.ts";
@@ -59,10 +58,7 @@ export interface ProposedCommand {
   readonly command: Command;
 }
 
-/**
- * The round in which one command is checked: only the command's nodes are candidates, all other facts and the budgets
- * are complete.
- */
+/** The round in which one command is checked: only the command's nodes are candidates. */
 export function* roundForCommand(
   picture: Picture,
   { method, command }: ProposedCommand,
@@ -83,10 +79,7 @@ export function* validateCommand(
   return yield* method.validate(command, round);
 }
 
-/**
- * The commands that the loop would run next. `picture`: the state of the cluster at one moment. `pending`: commands
- * that wait for their validation.
- */
+/** The commands that the loop would run next. `pending`: commands that wait for their validation. */
 export function nextCommands(
   picture: Picture,
   pending: readonly Command[] = [],

@@ -1,7 +1,6 @@
 /**
- * Whether nodes are settling after a consolidation: they received pods, and may not be consolidated until the
- * `consolidateAfter` of their pool is over. Repack waits for them. A repack without them would soon be followed by
- * another one with them.
+ * Whether nodes are settling: they took pods of a consolidation, and the `consolidateAfter` of their pool is not over.
+ * Repack waits for them, because a repack without them would soon be followed by another one with them.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -25,10 +24,7 @@ interface SettlingFacts {
   readonly simulator: Simulator;
 }
 
-/**
- * Whether some nodes of these pools (by id) are settling. A replacement does not count while it is held off itself,
- * because repack leaves it out anyway.
- */
+/** Whether nodes of these pools (by id) are settling. A replacement that repack leaves out anyway does not count. */
 export function* isSettling(
   { pools, nodes, ledger, simulator, nowMs }: SettlingFacts,
   poolIds: ReadonlySet<string>,

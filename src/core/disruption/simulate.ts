@@ -1,7 +1,6 @@
 /**
  * Simulates the cluster without some nodes: plans their pods as provisioning would, on the remaining nodes and on new
- * ones. Pending pods are planned, too, and keep the room that they would get anyway. If a pending pod has no place, the
- * simulation still succeeds.
+ * ones. Pending pods are planned, too, and keep the room that they would get anyway. They need not all have a place.
  * upstream: pkg/controllers/disruption/helpers.go (SimulateScheduling)
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -53,19 +52,15 @@ export interface Simulation {
 
 /** The terms of one simulation. Without any, pods are planned as in provisioning. */
 export interface SimulationTerms extends Pick<Terms, "belowMicroUsd" | "closed"> {
-  /**
-   * Set: the pods are first packed onto the cheapest set of new nodes. Absent: pods are placed one by one, as upstream
-   * does.
-   */
+  /** Set: pods are packed onto the cheapest new nodes. Absent: pods are placed one by one, as upstream does. */
   readonly packed?: Packed | undefined;
 }
 
-/** The settings for packing pods onto the cheapest set of new nodes. */
 export interface Packed {
   readonly planner: PlannerOptions;
   /**
-   * The most that the new nodes may cost per hour, including the fixed cost of each node. The simulation stops if it
-   * proves that every plan costs more.
+   * The most that the new nodes may cost per hour, with the fixed cost of each node. The simulation stops if all cost
+   * more.
    */
   readonly mostMicroUsd: number;
 }
@@ -75,8 +70,7 @@ export interface Simulator {
   /** The cluster before nodes are removed: its nodes, pools and pods, as provisioning reads them. */
   readonly input: SchedulingInput;
   /**
-   * Prepares the simulated cluster in steps. Without this call, the first simulation prepares it in a single step,
-   * which may take long.
+   * Prepares the simulated cluster in steps. Otherwise the first simulation prepares it in one step, which may be long.
    */
   ready(): Steps<void>;
   /** Simulates the cluster without these nodes. */
@@ -86,9 +80,8 @@ export interface Simulator {
   /** A lower bound on the price per hour of new nodes for all pods of the candidates. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
   /**
-   * Those of the candidates, in order, that can be removed together because their pods fit on the remaining nodes.
-   * `mayGo` is asked before each removal. Only one simulation may run at a time; starting a second one fails an
-   * assertion.
+   * Those of the candidates that can be removed together because their pods fit on the remaining nodes. `mayGo` is
+   * asked before each removal. Only one simulation may run at a time.
    */
   removableTogether(
     candidates: readonly Candidate[],
@@ -97,18 +90,15 @@ export interface Simulator {
   /** A simulator of the same cluster in which moved pods may use the room of CapacityBuffers. */
   withoutRoom(): Simulator;
   /**
-   * Names of nodes that should take no moved pods: they are not initialized, or pods were added or removed within the
-   * `consolidateAfter` of their pool. Each call returns the same set.
+   * Names of nodes that should take no moved pods: not initialized, or not quiet for the `consolidateAfter` of their
+   * pool.
    */
   unquietNodes(): ReadonlySet<string>;
   /** Pending pods that have no place because of limits of NodePools. */
   podsOverLimits(): readonly PodsOverLimits[];
   /** Each list has the pools (by id) that some of the pods could all use. A pool may be in several lists or in none. */
   openTo(): readonly (readonly string[])[];
-  /**
-   * Returns the prepared cluster for the simulator of a later round. Undefined: it is not prepared. After this call,
-   * this simulator must prepare the cluster again.
-   */
+  /** Gives the prepared cluster to the simulator of a later round. Undefined: it is not prepared. */
   handOver(): PreparedSimulation | undefined;
 }
 
@@ -126,8 +116,8 @@ export interface PreparedSimulation {
 }
 
 /**
- * Makes a simulator. `input.pods`: pods that need a place anyway, which are pending pods and pods of leaving nodes.
- * `last`: the simulator of an earlier round. Its prepared cluster is reused for nodes that have not changed.
+ * Makes a simulator. `input.pods`: pending pods and pods of leaving nodes. `last`: the simulator of an earlier round,
+ * whose prepared cluster is reused for nodes that have not changed.
  */
 export function createSimulator(input: SchedulingInput, last?: Simulator): Simulator {
   let prepared = last?.handOver();
@@ -247,10 +237,7 @@ function simulationOf(result: Without, poolsWithWait: ReadonlySet<string>): Simu
   };
 }
 
-/**
- * Whether the node is not quiet. `poolsWithWait`: ids of v1 pools whose nodes are consolidated only after they are
- * quiet.
- */
+/** Whether the node is not quiet. `poolsWithWait`: ids of v1 pools with a `consolidateAfter`. */
 function isUnquiet({ claim, poolId = "" }: NodeView, poolsWithWait: ReadonlySet<string>): boolean {
   return claim !== undefined && poolsWithWait.has(poolId) && !isTrue(claim, "Consolidatable");
 }

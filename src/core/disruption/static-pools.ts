@@ -57,10 +57,9 @@ export function roomFor({ limits }: Pool, nodes: number): number {
 }
 
 /**
- * The surplus nodes, which should be removed. They are chosen in this order: nodes without an instance, empty nodes,
- * nodes whose pods may all be evicted, other nodes. Among nodes of one kind, the one with the lowest eviction cost
- * times remaining lifetime comes first. After that, nodes in the zone with the most nodes come first, then those with
- * the last name.
+ * The surplus nodes, which should be removed: first nodes without an instance, then empty nodes, nodes whose pods may
+ * all be evicted, other nodes. Within a kind, the lowest eviction cost times remaining lifetime comes first, then the
+ * zone with the most nodes, then the last name.
  */
 export function surplus(pool: Pool, { active }: StaticCount, nowMs: number): readonly NodeView[] {
   const count = active.length - (pool.replicas ?? active.length);
@@ -84,8 +83,8 @@ export function surplus(pool: Pool, { active }: StaticCount, nowMs: number): rea
 }
 
 /**
- * At most `most` of the nodes. Each is from the zone that has the most nodes then; of equal zones, the last name.
- * `nodes`: sorted by name. `zones`: the number of nodes in each zone, which is reduced.
+ * At most `most` of the nodes, each from the zone that has the most nodes then; of equal zones, the last name. `nodes`:
+ * sorted by name. `zones`: the number of nodes in each zone, which is reduced.
  */
 function fromFullestZone(
   nodes: readonly NodeView[],

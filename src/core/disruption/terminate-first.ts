@@ -1,6 +1,6 @@
 /**
- * Nodes that are removed before they are replaced, because there is no room for both. Either `limits.nodes` of a static
- * pool allows no further node, or all units of the capacity reservations are in use.
+ * Nodes that are removed before they are replaced, because there is no room for both: `limits.nodes` of a static pool
+ * or the capacity reservations are used up.
  * upstream: pkg/controllers/disruption/helpers.go, staticdrift.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -19,10 +19,7 @@ import { createSimulator, type Simulator } from "./simulate.ts";
 /** Why a node is removed before it is replaced. The metric uses it as a label. */
 export type TerminateFirstReason = "static-at-limit" | "no-reserved-capacity";
 
-/**
- * Which methods may remove a node before its replacement is launched, by the feature gates TerminateFirstDrift and
- * TerminateFirstRepair.
- */
+/** Which methods may remove a node first, by the feature gates TerminateFirstDrift and TerminateFirstRepair. */
 export interface TerminateFirst {
   readonly drift: boolean;
   readonly repair: boolean;
@@ -33,10 +30,7 @@ export const AT_LIMIT = "static NodePool is at its node limit and cannot stage a
 export const RESERVATIONS_FULL =
   "static NodePool's capacity reservations are full and cannot stage a replacement";
 
-/**
- * Whether all pods of a node in a reservation have a place if the unit that the node uses counts as free. If so, its
- * replacement can use this unit once the node is gone.
- */
+/** Whether all pods of a node have a place if its unit of a reservation counts as free, as once the node is gone. */
 export function fitsIntoOwnUnit(candidate: Candidate, simulator: Simulator): boolean {
   const id = reservationIdOf(candidate.node.labels);
   if (id === undefined) return false;
@@ -65,8 +59,8 @@ function withUnitOf(id: string, instanceTypes: readonly InstanceType[]): readonl
 }
 
 /**
- * The offering with one more free unit, as after the removal of the node. An offering without a free unit is assumed to
- * be unavailable only because of that.
+ * The offering with one more free unit. An offering without a free unit is assumed to be unavailable only because of
+ * that.
  */
 function withOneUnit(offering: Offering): Offering {
   const units = offering.reservationCapacity ?? 0;

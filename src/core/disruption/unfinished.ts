@@ -1,8 +1,7 @@
 /**
  * Finds commands that no process works on any more, for example after a restart, by their marks on nodes and claims
- * (record.ts). A command with replacements is resumed if all of them were created and all its nodes are tainted or
- * being deleted. Every other command, and one that is too old, is rolled back: its nodes are untainted and kept. The
- * loop may propose it again on fresh facts.
+ * (record.ts). A command is resumed if all its replacements were created and all its remaining nodes are tainted. Every
+ * other command, and one that is too old, is rolled back: its nodes are untainted and kept.
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -36,16 +35,13 @@ export interface Unfinished {
 /** A command that is rolled back, or one node whose marks name no command. */
 export interface RolledBack {
   /**
-   * The nodes to untaint. This must be done after all of `discard` are deleted. Commands are found by the marks on
-   * their nodes, so an interrupted rollback is found again.
+   * The nodes to untaint, after all of `discard` are deleted. Commands are found by the marks on their nodes, so an
+   * interrupted rollback is found again.
    */
   readonly nodes: readonly NodeView[];
   /** Replacements to delete: those that have no Node yet. */
   readonly discard: readonly NodeClaim[];
-  /**
-   * The command, if all its nodes are kept. Absent: a node of the command is deleted or being deleted, or the command
-   * has no replacement.
-   */
+  /** The command, if all its nodes are kept. Absent: a node is gone or going, or there is no replacement. */
   readonly undone?: Undone;
 }
 
@@ -57,8 +53,7 @@ export interface Undone {
 }
 
 /**
- * Finds the commands that must be resumed or rolled back. `queued`: names of nodes of commands that this process works
- * on. All lists are sorted by node name.
+ * Finds the commands that must be resumed or rolled back. `queued`: names of nodes of commands that this process runs.
  */
 export function* findUnfinished(
   nodes: readonly NodeView[],
@@ -106,7 +101,6 @@ export function* findUnfinished(
   return { resume, rolledBack: takenBack };
 }
 
-/** The nodes and replacements of a command that must be rolled back. */
 interface Leftovers {
   readonly nodes: readonly NodeView[];
   readonly replacements: readonly NodeClaim[];
@@ -147,10 +141,7 @@ function isTainted({ claim, node }: NodeView): boolean {
   return isCordoned(node, vocabulary(claimGeneration(claim)));
 }
 
-/**
- * Whether the node has marks of a command. A v1alpha5 node is tainted by cordoning it. That alone is no mark, because a
- * person may have cordoned the node.
- */
+/** Whether the node has marks of a command. A person may have cordoned a v1alpha5 node, so that alone is no mark. */
 function isMarked({ claim, node, deleting }: NodeView): boolean {
   if (claim === undefined || node === undefined || deleting || isRebooting(claim)) return false;
   const generation = claimGeneration(claim);

@@ -1,8 +1,7 @@
 /**
- * Orders the targets of a command, the nodes that take its pods, so that pods with a zone spread keep the spread at
- * every moment. Suppose that the planned zone of an evicted pod has more of its pods than other zones. Then
- * kube-scheduler binds the new pod in another zone, where it takes the room of another pod. In the end an unplanned
- * node is launched.
+ * Orders the targets of a command, the nodes that take its pods, so that pods keep their zone spread at every moment.
+ * Otherwise kube-scheduler binds a new pod in another zone than planned, because the planned one has more of its pods.
+ * There it takes the room of another pod, and in the end an unplanned node is launched.
  */
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -25,8 +24,7 @@ export interface PlannedTarget {
 
 /**
  * The targets in an order that keeps zone spreads. Each pass takes the targets whose pods may all move now. If there is
- * none, it takes those pods of one target that may move. Pods that may never move come last; kube-scheduler chooses
- * their nodes. `zoneOf`: the current zone of a pod.
+ * none, it takes those pods of one target that may move. Pods that may never move come last.
  */
 export function* orderByZone(
   places: readonly PlannedTarget[],
@@ -63,8 +61,8 @@ function takeWhole(
 }
 
 /**
- * Adds those pods of one target that may move now to `turns`. Returns the targets without these pods. Undefined: no pod
- * may move.
+ * Adds those pods of one target that may move now to `turns`. Returns the other pods and targets. Undefined: none may
+ * move.
  */
 function takePart(
   places: readonly PlannedTarget[],

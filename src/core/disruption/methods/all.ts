@@ -1,6 +1,6 @@
 /**
  * The disruption methods, in the order in which they run. The first one with a command wins. Return and repack are
- * karpenter-ts only. Repack is last; methods before it skip the pools on which repack saves much more.
+ * karpenter-ts only. Methods before repack skip the pools on which repack saves much more.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { drift, expiration } from "./drift-and-expiration.ts";

@@ -1,7 +1,6 @@
 /**
  * Drift and expiration: nodes whose claims have the condition Drifted or Expired are replaced, even if that costs more.
- * Empty nodes are removed together. Nodes with pods are replaced one at a time, the oldest condition first, after new
- * nodes for their pods are ready.
+ * Empty nodes are removed together, nodes with pods one at a time, the oldest condition first.
  * upstream: pkg/controllers/disruption/drift.go, expiration.go at v0.36
  */
 import { condition, isTrue } from "../../../apis/karpenter/conditions.ts";
@@ -19,9 +18,8 @@ import { inCommands, type Method, type Proposal, type Remark, unchanged } from "
 export const drift = replacing("drift", "Drifted");
 
 /**
- * Replaces nodes past their lifetime, within budgets. This applies to v1alpha5 and v1beta1, and to v1 if the operator
- * has set that expiration respects budgets. Otherwise a v1 claim is deleted as soon as it expires
- * (controllers/nodeclaim/expiration.ts).
+ * Replaces nodes past their lifetime, within budgets: of v1alpha5 and v1beta1, and of v1 if the operator's settings say
+ * so. Otherwise an expired v1 claim is deleted immediately (controllers/nodeclaim/expiration.ts).
  */
 export const expiration = replacing("expiration", "Expired");
 
@@ -75,8 +73,8 @@ function replacing(name: string, reason: "Drifted" | "Expired"): Method {
 }
 
 /**
- * The command with the new nodes that its pods need. Or why it must not begin now, by hold-offs and back-offs. Budgets
- * are not checked.
+ * The command with the new nodes that its pods need, or the hold-off or back-off because of which it must not begin
+ * now.
  */
 export function withReplacements(deletion: Command, round: Round): Command | NoCommand {
   const { holdOffs, settings } = round;
@@ -91,9 +89,9 @@ export function withReplacements(deletion: Command, round: Round): Command | NoC
 }
 
 /**
- * The command with the new nodes that its pods need, or the message that some pods have no place. If there is no place
- * otherwise, pods may use the room of CapacityBuffers. `mayGoFirst`: whether a single node may be removed before its
- * replacement is launched, so that the replacement gets its unit of a capacity reservation.
+ * The command with the new nodes that its pods need, or the message that some pods have no place. Without other places,
+ * pods may use the room of CapacityBuffers. `mayGoFirst`: whether a single node may be removed before its replacement
+ * is launched, so that the replacement gets its unit of a capacity reservation.
  */
 export function withNewNodes(
   deletion: Command,

@@ -83,8 +83,7 @@ export function emptyCommand(candidate: Candidate): Command {
 }
 
 /**
- * Commands for these nodes. Nodes of different API versions or policies need separate commands, because the messages
- * and the wait belong to a command.
+ * Commands for these nodes. Each API version and policy needs its own, because messages and wait belong to a command.
  */
 function commandsFor(candidates: readonly Candidate[], round: Round): readonly Command[] {
   const budgets = budgetCounter(round.budgets.allowances);

@@ -53,18 +53,14 @@ export interface Method {
   readonly consolidationType: Command["consolidationType"];
   readonly disruptionClass: DisruptionClass;
   /**
-   * Whether the method simulates the cluster without its candidates, which takes time. arbiter.ts runs such a method
-   * less often.
+   * Whether the method simulates the cluster without its candidates, which takes time. Such a method runs less often.
    */
   readonly simulates: boolean;
-  /**
-   * Whether the method does not run while a command waits for validation. False for emptiness, although its commands
-   * may wait: removals of different empty nodes do not affect each other.
-   */
+  /** Whether the method does not run while a command waits for validation. Empty nodes are removed independently. */
   readonly needsValidation: boolean;
   /**
-   * Whether the method is about this candidate. Budgets and places for its pods are not checked. The metric of eligible
-   * nodes counts these candidates.
+   * Whether the method is about this candidate, whatever budgets say. The metric of eligible nodes counts such
+   * candidates.
    */
   isEligible(candidate: Candidate, nowMs: number): boolean;
   /** Goes through the candidates until it finds commands. */
@@ -80,8 +76,7 @@ export function* unchanged(command: Command): Steps<Command> {
 }
 
 /**
- * The most nodes that one command removes without replacements. Each takes several API requests. With more nodes, the
- * next round would start before the results of this command are known.
+ * The most nodes that one command removes without replacements. With more, the next round would start before it ends.
  */
 const EMPTY_NODES_PER_COMMAND = 500;
 
@@ -96,9 +91,7 @@ export function inCommands(candidates: readonly Candidate[]): readonly (readonly
 /** The default size of a run, in pods. Simulating the move of so many pods takes 1 ms, or 20 ms the first time. */
 const PODS_PER_RUN = 64;
 
-/**
- * Splits the candidates, in their order, into runs with about `podsPerRun` pods each. A caller yields after each run.
- */
+/** Splits the candidates, in order, into runs with about `podsPerRun` pods each. A caller yields after each run. */
 export function* inRuns(
   candidates: readonly Candidate[],
   podsPerRun = PODS_PER_RUN,

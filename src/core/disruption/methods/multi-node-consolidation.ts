@@ -31,9 +31,7 @@ export const multiNodeConsolidation: Method = {
   validate: validateConsolidation,
 };
 
-/**
- * Searches for a command. If repack saves much more on some pools of the command, searches again without these pools.
- */
+/** Searches for a command. If repack saves much more on some of its pools, searches again without these pools. */
 function* propose(round: Round): Steps<Proposal> {
   const left = new Set<string>();
   for (;;) {
@@ -57,8 +55,8 @@ function* propose(round: Round): Steps<Proposal> {
 }
 
 /**
- * The best command. A command has nodes of one API version only. If both older and newer nodes could be consolidated,
- * the oldest version comes first, except for removals of v1 nodes that are found early.
+ * The best command. A command has nodes of one API version only, and the oldest version comes first. Removals of v1
+ * nodes that are found early come before all.
  */
 function* bestCommand(
   candidates: readonly Candidate[],
@@ -94,7 +92,7 @@ function* bestCommand(
 }
 
 /**
- * The command that removes those nodes of the run whose pods fit together on remaining nodes. Undefined: fewer than
+ * The command that removes those nodes of the run whose pods fit together on the remaining nodes. Undefined: fewer than
  * two, or it is held off. Adds verdicts that refuse it to `refused`.
  */
 function* removalOf(
@@ -134,8 +132,7 @@ function* withinLimits(
 }
 
 /**
- * The command for the first n candidates, with the largest n for which there is a command. n is found by bisection.
- * Undefined: there is no command for two or more.
+ * The command for the first n candidates, with the largest n that bisection finds. Undefined: there is none for two.
  */
 function* longestCommand(
   candidates: readonly Candidate[],

@@ -1,8 +1,7 @@
 /**
  * Replaces several nodes by several others that are cheaper together. It runs last, and only where upstream's methods
- * would save less. In each round it rates every node by a lower bound on prices, and plans only what could save enough.
- * It repacks as many nodes together as budgets and PodDisruptionBudgets allow. karpenter-ts only: upstream replaces any
- * number of nodes by one.
+ * would save less. It rates every node by a lower bound on prices, and plans only what could save enough. karpenter-ts
+ * only: upstream replaces any number of nodes by one.
  */
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import { type Candidate, priceOfAll } from "../candidates.ts";
@@ -35,9 +34,8 @@ export const repack: Method = {
 };
 
 /**
- * Whether the node may be repacked. It must be consolidatable and have pods. Nodes of v1alpha5 and v1beta1 are left
- * out, because their commands may have only one replacement. Nodes with a pod of a Job are left out, because the Job
- * would lose the work of this pod.
+ * Whether the node may be repacked: a consolidatable v1 node with pods. Commands of older versions may have only one
+ * replacement. Nodes with a pod of a Job are left out, because the Job would lose the work of this pod.
  */
 function mayBeRepacked(candidate: Candidate, nowMs: number): boolean {
   if (candidate.generation !== "v1" || jobPodOn([candidate]) !== undefined) return false;
@@ -54,7 +52,6 @@ export function repackCandidates(round: Round): Steps<readonly Candidate[]> {
   );
 }
 
-/** The result of a search in one group of pools. */
 interface GroupResult {
   /** The command that repacks the pods. Undefined: repacking would save too little. */
   readonly command: Command | undefined;
@@ -74,9 +71,8 @@ interface Search {
 }
 
 /**
- * The consolidation methods search at least this many groups of pools in one round. They search further groups while
- * the searched groups have fewer than {@link MIN_SEARCHED_PODS} pods in all. Searching one group can take some tenths
- * of a second.
+ * The consolidation methods search at least this many groups of pools in one round. They search more while the groups
+ * have fewer than {@link MIN_SEARCHED_PODS} pods in all. Searching one group can take some tenths of a second.
  */
 const MIN_SEARCHED_GROUPS = 32;
 const MIN_SEARCHED_PODS = 10_000;
@@ -110,8 +106,7 @@ function* resultFor(group: PoolGroup, round: Round, search: Search): Steps<Group
 
 /**
  * Proposes a command for each group whose command need not wait. Groups share no nodes, so their commands do not affect
- * each other. All commands together respect budgets, PodDisruptionBudgets and {@link MAX_NODES}. The group that was
- * served longest ago comes first.
+ * each other. All commands together respect budgets and {@link MAX_NODES}. The group served longest ago comes first.
  */
 function* propose(round: Round): Steps<Proposal> {
   if (round.settings.repack === undefined) return { commands: [], remarks: [] };
@@ -149,8 +144,7 @@ function longestUnservedFirst(
 }
 
 /**
- * Chooses nodes and repacks them. If the command saves too little, chooses again among the other nodes, until a command
- * saves enough or no choice could.
+ * Chooses nodes and repacks them. If that saves too little, chooses again among the other nodes, until no choice could.
  */
 function* searchGroup({ poolIds, candidates }: PoolGroup, round: Round): Steps<GroupResult> {
   yield;
@@ -175,7 +169,6 @@ function* searchGroup({ poolIds, candidates }: PoolGroup, round: Round): Steps<G
   return { command: undefined, until: undefined, refused };
 }
 
-/** A command that repacks every node of its group that may be repacked now. */
 interface WholeGroup {
   readonly poolIds: ReadonlySet<string>;
   readonly choice: RepackChoice;
@@ -184,8 +177,7 @@ interface WholeGroup {
 
 /**
  * What the command waits for. Undefined: it begins now. It waits if more nodes of its group will be quiet soon and
- * would increase the saving enough. Without the wait, those nodes could later be repacked only alone, because the new
- * nodes are held off. That may save too little.
+ * would increase the saving enough. Later, they could only be repacked alone, because the new nodes are held off.
  */
 function* deferredUntil(
   { poolIds, choice, command }: WholeGroup,
@@ -214,10 +206,7 @@ function mostMicroUsd({ gainsMicroUsd }: RepackChoice): number {
   return Math.max(0, ...gainsMicroUsd);
 }
 
-/**
- * Ids of those pools of the command on which repack saves much more, now or soon. Each group of pools is compared
- * separately.
- */
+/** Ids of those pools of the command on which repack saves much more. Each group of pools is compared separately. */
 export function* poolsLeftToRepack(command: Command, round: Round): Steps<readonly string[]> {
   if (round.settings.repack === undefined) return [];
   const search = yield* searchOf(round);

@@ -1,8 +1,7 @@
 /**
- * Replaces or reboots broken nodes within budgets, one at a time, the most urgent first. Which nodes are broken, how
- * urgent they are and how they are repaired is decided in core/repair. If too many nodes of a NodePool are broken, or
- * broken nodes share an image, a type or a zone, none of them is repaired. The cause is then probably not the nodes
- * themselves.
+ * Replaces or reboots broken nodes within budgets, one at a time, the most urgent first (core/repair). If too many
+ * nodes of a NodePool are broken, or broken nodes share an image, a type or a zone, none of them is repaired. The cause
+ * is then probably not the nodes themselves.
  * upstream: pkg/controllers/disruption/repair.go
  */
 import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
@@ -54,8 +53,7 @@ function* propose(round: Round): Steps<Proposal> {
   const found = yield* survey(facts.nodes, rules.policies);
   const budgets = budgetCounter(round.budgets.allowances);
   let hasSimulated = false;
-  // A stop or the brake may end without a change of the facts on which the arbiter decides to skip a method. So the
-  // method must run again while one of them holds back a node.
+  // A stop or the brake may end without a change of the facts that the arbiter compares. So the method must run again.
   let isHeldBack = false;
   for (const one of byUrgency(open, nowMs)) {
     yield;
@@ -110,8 +108,8 @@ function byUrgency(
 }
 
 /**
- * The command, or why there is none, as a sentence for events. Undefined: the node's static pool has too many nodes
- * now, or no controller keeps its size. Then there is no event.
+ * The command, or why there is none, for events. Undefined: the node's static pool has too many nodes now, or no
+ * controller keeps its size. Then there is no event.
  */
 function commandFor(
   one: BrokenCandidate,

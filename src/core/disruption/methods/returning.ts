@@ -1,8 +1,8 @@
 /**
- * Return to preferred: a node that was a second choice is replaced once the first choice is available again. The first
- * choice is a pool of higher weight, or a preferred capacity type. A pool must enable this. Nodes are replaced one at a
- * time, within the budgets for drift. A node is kept for at least an hour. So pods do not move back and forth if the
- * first choice is available only sometimes. karpenter-ts only.
+ * Return to preferred: a node of a second choice is replaced once the first choice is available again. The first choice
+ * is a pool of higher weight or a preferred capacity type. A pool must enable this. Nodes are replaced one at a time,
+ * within the budgets for drift. A node is kept for at least an hour, so that pods do not move back and forth.
+ * karpenter-ts only.
  */
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -21,10 +21,7 @@ import { type Method, type Proposal, unchanged } from "./method.ts";
 
 /** How long a node is kept before it may be replaced by the first choice. */
 const REST_MS = 60 * 60_000;
-/**
- * The most nodes that are simulated in one round. If there are more, each minute (TURN_MS) tries other nodes, until all
- * were tried.
- */
+/** The most nodes that are simulated in one round. If there are more, each TURN_MS tries other nodes. */
 const MOST_TRIES = 64;
 const TURN_MS = 60_000;
 /** Capacity types, the most preferred first. */
@@ -110,8 +107,8 @@ function commandFor(candidate: Candidate, { facts, holdOffs }: Round): Command |
 }
 
 /**
- * The plan, reduced to offerings that are preferred to that of the node, and what these are. Undefined: there are none.
- * Unless the pool allows dearer nodes (`returns.dearer`), they must not cost more than the node.
+ * The plan with only offerings that are preferred to the node's own, and what they are called. Without
+ * `returns.dearer`, they must not cost more than the node.
  */
 function preferred(
   candidate: Candidate,

@@ -1,10 +1,8 @@
 /**
- * Consolidates one node with pods: its pods fit on other nodes, or on a cheaper one.
- *
- * karpenter-ts only: upstream proposes one command a round, so with 100 pools a pool may wait half an hour. Here each
- * group of pools whose pods cannot share nodes with other pools gets its own command. The pool that was served longest
- * ago comes first, and in each pool the node with the best saving. Pools on which repack saves much more are left to
- * repack.
+ * Consolidates one node with pods: its pods fit on other nodes, or on a cheaper one. karpenter-ts only: upstream
+ * proposes one command a round, so with 100 pools a pool may wait half an hour. Here each group of pools whose pods may
+ * share nodes gets its own command. The pool served longest ago comes first. Pools on which repack saves much more are
+ * left to it.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
 import { eachInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
@@ -73,8 +71,7 @@ function* propose(round: Round): Steps<Proposal> {
       commands.push(found);
       const group = groupOf(pool.id);
       if (group !== undefined) servedPools.push(group);
-      // If the group is not known, any pool may share nodes with this one. So no further command is proposed in this
-      // round.
+      // If the group is not known, any pool may share nodes with this one, so there is no further command.
       if (group === undefined || generation !== "v1") return answer();
       for (const id of group) done.add(id);
       if (commands.length === MAX_COMMANDS) return answer();
@@ -105,8 +102,8 @@ function* allowedCandidates(
 }
 
 /**
- * The candidates in turns: the best one of each pool, then the second of each, and so on. Pools are sorted by the time
- * when they were last served, then by id.
+ * The candidates in turns: the best one of each pool, then the second of each, and so on. The pool served longest ago
+ * comes first.
  */
 function* inTurnsByPool(
   candidates: readonly Candidate[],

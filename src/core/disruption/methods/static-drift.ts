@@ -1,8 +1,7 @@
 /**
  * Replaces drifted nodes of static pools, each by one new node, even if its pods fit elsewhere. If `limits.nodes` has
- * no room for one more node, the old node is kept. With the feature gate TerminateFirstDrift, it is then removed first
- * and replaced afterwards, one node at a time, unless its drain would never end. Nodes that are being deleted still
- * count against the limit, so the method waits until they are gone.
+ * no room for one more node, the old node is kept. With the feature gate TerminateFirstDrift, it is then removed first,
+ * unless its drain would never end. Nodes that are being deleted still count against the limit.
  * upstream: pkg/controllers/disruption/staticdrift.go
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -53,8 +52,7 @@ function* propose(round: Round): Steps<Proposal> {
   const commands: Command[] = [];
   const remarks: Remark[] = [];
   let hasSimulated = false;
-  // Set if a limit or an instance type leaves no room. There may be room later without a change of the facts that the
-  // arbiter compares, so the method must run again.
+  // Set if a limit or an instance type leaves no room. That may change without the facts that the arbiter compares.
   let lacksRoom = false;
   for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
@@ -117,8 +115,8 @@ function* propose(round: Round): Steps<Proposal> {
 }
 
 /**
- * The commands and remarks for a pool whose reservations are all full. A node that uses a unit of them is removed
- * before its replacement is launched, which then uses the same unit. The other nodes are kept.
+ * For a pool whose reservations are all full. A node that uses a unit of them is removed first, and its replacement
+ * uses the same unit. The other nodes are kept.
  */
 function byReservedUnit(
   chosen: readonly Candidate[],
@@ -146,10 +144,7 @@ function goingFirst(candidate: Candidate, terminateFirst: TerminateFirstReason):
   return { ...removal([candidate], DRIFTED), terminateFirst };
 }
 
-/**
- * The pool ids in the order in which pools are handled. Pools whose nodes are replaced before they are removed come
- * first. Their nodes are tainted immediately, so they take no pods of a node that is removed first.
- */
+/** The pool ids, those with room for replacements first. Their nodes are tainted at once and take no pods of others. */
 function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
   const hasRoom = (id: string) => {
     const pool = pools.get(id) as Pool;
@@ -168,9 +163,9 @@ interface RemovedTogether {
 }
 
 /**
- * Why the node must not be removed before it is replaced: its drain would never end. A pod may be evicted only after a
- * new pod of its workload runs, and not all pods have a place on other nodes. And `limits.nodes` allows a new node only
- * after this one is gone. Undefined: the drain can end.
+ * Why the node must not be removed before it is replaced: its drain would never end. One of its pods may be evicted
+ * only after a new pod of its workload runs, and the pods have no place on other nodes. `limits.nodes` allows no new
+ * node before the removal.
  */
 export function endlessDrain(
   one: Candidate,
@@ -191,7 +186,7 @@ export function endlessDrain(
 
 /**
  * The first pod of these nodes that may be evicted only after a new pod of its workload runs. Undefined: there is none,
- * or this node is replaced before it is removed.
+ * or the node is replaced first.
  */
 function protectedPodAmong(
   one: Candidate,
@@ -203,9 +198,7 @@ function protectedPodAmong(
   return first;
 }
 
-/**
- * How many nodes of the pool may be disrupted at the same time, and whether they are replaced before they are removed.
- */
+/** How many nodes of the pool may be disrupted at the same time, and whether they are replaced first. */
 export function mostAtOnce(
   pool: Pool,
   nodes: readonly NodeView[],

@@ -1,7 +1,4 @@
-/**
- * A lower bound on the price of resources. It is computed from the instance types that some pools offer outside of
- * reservations, each at its lowest price. Repack rates nodes by this bound before it plans anything.
- */
+/** A lower bound on the price of resources, by the instance types that some pools offer. Repack rates nodes by it. */
 import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
 import type { Bin, Packing } from "../../planner/packing/packing.ts";

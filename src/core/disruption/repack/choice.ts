@@ -1,8 +1,7 @@
 /**
- * Chooses which nodes to repack together, one after the other. Each resource has a price (`CheapestTypes`). The next
- * node is the one whose pods request the least worth, as a share of the node's own price. After each choice, resources
- * are priced again, for the pods of all chosen nodes. So half-empty nodes are combined, and nodes that lack memory are
- * combined with nodes that lack cpu.
+ * Chooses which nodes to repack together, one after the other: next, the node whose pods request the least worth as a
+ * share of the node's price. Each resource has a price (`CheapestTypes`). After each choice, resources are priced again
+ * for the pods of all chosen nodes. So nodes that lack memory are combined with nodes that lack cpu.
  */
 import {
   addResources,
@@ -26,20 +25,14 @@ import type { PoolGroup } from "./groups.ts";
 export const MAX_NODES = 50;
 /** The most pods of one command, unless its first node has more. */
 const MAX_PODS = 1_000;
-/**
- * Number of nodes that are scanned in one step. A scan takes about 10 ns for each node and runs once for each chosen
- * node, so the steps are long.
- */
+/** Nodes that are scanned in one step. A scan takes about 10 ns a node and runs once for each chosen node. */
 const SCANNED_PER_STEP = 16_384;
 
 /** Nodes that are repacked together. */
 export interface RepackChoice {
   /** The chosen nodes, in the order of choice. The first n of them are a valid choice, too. */
   readonly candidates: readonly Candidate[];
-  /**
-   * For each candidate: the most that repacking it and the candidates before it could save per hour, by the lower bound
-   * on prices. Room on remaining nodes is ignored.
-   */
+  /** For each candidate: a bound on the saving per hour of it and the candidates before it, without room elsewhere. */
   readonly gainsMicroUsd: readonly number[];
 }
 
@@ -70,8 +63,7 @@ export function* chooseNodes(
       prices,
       (one) => counter.left(one) > 0 && one.reschedulablePods.length <= most,
     );
-    // A PodDisruptionBudget may protect thousands of nodes. Prices do not change while they are skipped, so no new scan
-    // is needed.
+    // A PodDisruptionBudget may protect thousands of nodes. Prices stay the same, so no new scan is needed.
     while (at >= 0 && !counter.take(candidates[at] as Candidate)) {
       yield;
       at = left.next();
@@ -101,10 +93,7 @@ function* allLeft(candidates: readonly Candidate[], types: CheapestTypes): Steps
 
 /** The nodes that may still be chosen. They are in flat arrays, because each scan goes through all of them. */
 class Left {
-  /**
-   * The amounts that the pods of each candidate use. Candidates are stored one after the other, with one number for
-   * each resource.
-   */
+  /** The amounts that the pods of each candidate use, one number for each resource, candidate after candidate. */
   readonly used: Float64Array;
   readonly #dimensions: number;
   readonly #candidates: readonly Candidate[];
@@ -128,9 +117,8 @@ class Left {
   }
 
   /**
-   * The index of the node whose pods use the smallest share of its price; of equal ones, the first by name. -1: no node
-   * is left. A node that `mayJoin` refuses is never chosen later, because budgets and room for pods only become
-   * smaller.
+   * The index of the node whose pods use the smallest share of its price; of equal ones, the first by name. -1: none. A
+   * node that `mayJoin` refuses is never chosen later, because budgets and room for pods only become smaller.
    */
   *mostWasteful(prices: Float64Array, mayJoin: (one: Candidate) => boolean): Steps<number> {
     let best = -1;
@@ -159,8 +147,7 @@ class Left {
   }
 
   /**
-   * Removes the node that the last scan or call returned. Returns the index of the next one at the same prices. -1:
-   * none is left.
+   * Removes the node that the last scan or call returned. Returns the next one at the same prices. -1: none is left.
    */
   next(): number {
     if (this.#inOrder === undefined) {

@@ -1,6 +1,4 @@
-/**
- * Groups of pools whose pods may share nodes. Repacking the nodes of one group does not affect nodes of another group.
- */
+/** Groups of pools whose pods may share nodes. Repacking one group does not affect nodes of another group. */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 
@@ -10,10 +8,7 @@ export interface PoolGroup {
   readonly candidates: readonly Candidate[];
 }
 
-/**
- * The candidates by group of pools, sorted by the lowest pool id of each group. `openTo`: lists of pools that the same
- * pods could use.
- */
+/** The candidates by group, sorted by the lowest pool id of each group. `openTo`: lists of pools for the same pods. */
 export function* poolGroups(
   candidates: readonly Candidate[],
   openTo: readonly (readonly string[])[],
@@ -33,10 +28,7 @@ export function* poolGroups(
     .filter((group) => group.candidates.length > 0);
 }
 
-/**
- * Returns a function that finds the group of a pool (by id). All pools of a group get the same set. Undefined: `openTo`
- * does not name the pool.
- */
+/** Finds the group of a pool (by id), the same set for all its pools. Undefined: `openTo` does not name the pool. */
 export function groupByPool(
   openTo: readonly (readonly string[])[],
 ): (poolId: string) => ReadonlySet<string> | undefined {

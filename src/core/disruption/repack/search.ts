@@ -1,8 +1,7 @@
 /**
- * Searches for the best repack command for chosen nodes. The pods of all of them are repacked, then those of half as
- * many nodes, and so on, because fewer nodes mean fewer moved pods. A number of nodes that cannot save enough by the
- * lower bound is not planned. Work is limited by numbers of nodes and pods, never by time, so equal clusters give equal
- * commands.
+ * Searches for the best repack command for chosen nodes: of all of them, then of half as many, and so on, because fewer
+ * nodes mean fewer moved pods. A number of nodes that cannot save enough by the lower bound is not planned. Work is
+ * limited by numbers of nodes and pods, never by time, so equal clusters give equal commands.
  */
 import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
@@ -17,15 +16,12 @@ import type { RepackChoice } from "./choice.ts";
 
 /** A command for fewer nodes is as good as another one if it saves at least this share of what the other saves. */
 const LEAST_SHARE = 0.95;
-/**
- * What it saves less must also be small: at most this share of the saving that a separate command for the other nodes
- * would need.
- */
+/** What it saves less must also be at most this share of what a command for the other nodes would have to save. */
 const MOST_LOSS = 0.1;
 
 /**
- * The least that a command must save to count as good as one that saves `microUsd`. `price`: the price of all nodes of
- * both commands. If most of the price is saved, even a small loss is large compared with the remaining cost.
+ * The least saving that is as good as a saving of `microUsd`. `price`: the price of all nodes of both commands. If most
+ * of the price is saved, even a small loss is large compared with the remaining cost.
  */
 export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: number): number {
   return (
@@ -34,17 +30,15 @@ export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: num
 }
 
 /**
- * A repack may use this many times the planner's usual work for packing. No pod waits for a repack, and its result
- * lasts long. With the usual work, workload C-empty of 180 nodes settles at a 0.6 % higher price (`npm run bench --
- * repack`).
+ * A repack may use this many times the planner's usual work for packing, because no pod waits for it. With the usual
+ * work, workload C-empty of 180 nodes settles at a 0.6 % higher price (`npm run bench -- repack`).
  */
 const EFFORT = 20;
 /** A repack may use this many times the planner's usual work for dividing pods with a zone spread. */
 const EXCHANGE_EFFORT = 40;
 /**
- * In how many different orders of pods a repack fills nodes by dual prices; provisioning uses one. The second order
- * costs 2 % more time. Without it, workload C-spread of 100 nodes settles at a 0.6 % higher price (`npm run bench --
- * repack`).
+ * In how many orders of pods a repack fills nodes by dual prices. The second one takes 2 % more time. Without it,
+ * workload C-spread of 100 nodes settles at a 0.6 % higher price (`npm run bench -- repack`).
  */
 const ORDERS = 2;
 
@@ -70,10 +64,7 @@ function gainOf({ gainsMicroUsd }: RepackChoice, count: number): number {
   return gainsMicroUsd[count - 1] ?? 0;
 }
 
-/**
- * The command that saves most, or one for fewer nodes that is as good ({@link asGoodMicroUsd}). `counts`: the numbers
- * of nodes to try.
- */
+/** The command that saves most, or one for fewer nodes that is as good. `counts`: the numbers of nodes to try. */
 export function* bestOf(
   choice: RepackChoice,
   counts: readonly number[],
@@ -91,8 +82,7 @@ export function* bestOf(
     if (found === undefined || savingsMicroUsd(found) <= known) continue;
     best = found;
     most = Math.max(most, savingsMicroUsd(found));
-    // The last nodes of the choice may add nothing. So the smallest number of nodes that could save as much is tried,
-    // too.
+    // The last nodes may add nothing. So the smallest number of nodes that could save as much is tried, too.
     const enough = 1 + choice.gainsMicroUsd.findIndex((gain) => gain >= savingsMicroUsd(found));
     if (enough > 0 && enough < count && !open.includes(enough)) open.unshift(enough);
   }
@@ -100,8 +90,8 @@ export function* bestOf(
 }
 
 /**
- * The command that repacks the pods of these nodes. Undefined: repack is off, no such plan was found, or it would
- * save too little. `closedBefore`, only for validation: the nodes that the first plan was not allowed to use.
+ * The command that repacks the pods of these nodes. Undefined: repack is off, no such plan was found, or it saves too
+ * little. `closedBefore`, only for validation: the nodes that the first plan was not allowed to use.
  */
 export function* repacked(
   candidates: readonly Candidate[],
@@ -129,7 +119,7 @@ export function* repacked(
 
 /**
  * Names of nodes that must take no pods: those that are not quiet. For validation, also empty nodes that the first plan
- * was not allowed to use: they will be removed soon, unless pods move to them.
+ * did not use: they will be removed soon.
  */
 function* closedNodes(
   { facts: { simulator, nodes } }: Round,
