@@ -266,7 +266,7 @@ function knapsack(
   const limits: string[][] = Array.from({ length: packing.dimensions }, () => []);
   const bounds: string[] = [];
   packing.rows.forEach((row, index) => {
-    const most = mostInBin(packing, bin, row, row.count);
+    const most = mostInBin(bin, row, row.count);
     if (most <= 0 || (worth[index] as number) <= 0) return;
     names.push(`x${index}`);
     row.amounts.forEach((amount, d) => {

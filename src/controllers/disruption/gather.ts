@@ -10,6 +10,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import { deepEqual } from "../../base/json.ts";
 import { SILENT } from "../../base/log.ts";
+import { haveSameItems } from "../../base/same-items.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, type StepRunner, type Steps } from "../../base/steps.ts";
 import { nextAllowed, whoseBudgets } from "../../core/answers/calendar.ts";
@@ -29,7 +30,6 @@ import type { Round } from "../../core/disruption/round.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
 import { isReplacedFirst } from "../../core/nodeclaim/expired.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
-import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
 import { brakeMessage } from "../../core/safety/judge.ts";
 import { surgeProblem } from "../../core/termination/surge.ts";
 import { fleetSize } from "../ending/ended.ts";
@@ -106,16 +106,16 @@ export async function readCluster(
 function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
   return (
     a.nodes === b.nodes &&
-    sameItems(a.pods, b.pods) &&
-    sameItems([...(a.sticky ?? [])].flat(), [...(b.sticky ?? [])].flat()) &&
-    sameItems(a.daemonPods, b.daemonPods) &&
-    sameItems(a.namespaces, b.namespaces) &&
-    sameItems(a.volumes.claims, b.volumes.claims) &&
-    sameItems(a.volumes.volumes, b.volumes.volumes) &&
-    sameItems(a.volumes.classes, b.volumes.classes) &&
-    sameItems(a.volumes.csiNodes, b.volumes.csiNodes) &&
-    sameItems(a.defaultSpread?.services ?? [], b.defaultSpread?.services ?? []) &&
-    sameItems(a.defaultSpread?.workloads ?? [], b.defaultSpread?.workloads ?? []) &&
+    haveSameItems(a.pods, b.pods) &&
+    haveSameItems([...(a.sticky ?? [])].flat(), [...(b.sticky ?? [])].flat()) &&
+    haveSameItems(a.daemonPods, b.daemonPods) &&
+    haveSameItems(a.namespaces, b.namespaces) &&
+    haveSameItems(a.volumes.claims, b.volumes.claims) &&
+    haveSameItems(a.volumes.volumes, b.volumes.volumes) &&
+    haveSameItems(a.volumes.classes, b.volumes.classes) &&
+    haveSameItems(a.volumes.csiNodes, b.volumes.csiNodes) &&
+    haveSameItems(a.defaultSpread?.services ?? [], b.defaultSpread?.services ?? []) &&
+    haveSameItems(a.defaultSpread?.workloads ?? [], b.defaultSpread?.workloads ?? []) &&
     sameDevices(a.devices, b.devices) &&
     a.pools.length === b.pools.length &&
     a.pools.every(({ pool, instanceTypes, usage }, index) => {
@@ -128,10 +128,10 @@ function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
 
 function sameDevices(a: SchedulingInput["devices"], b: SchedulingInput["devices"]): boolean {
   return (
-    sameItems(a?.slices ?? [], b?.slices ?? []) &&
-    sameItems(a?.claims ?? [], b?.claims ?? []) &&
-    sameItems(a?.templates ?? [], b?.templates ?? []) &&
-    sameItems(a?.classes ?? [], b?.classes ?? [])
+    haveSameItems(a?.slices ?? [], b?.slices ?? []) &&
+    haveSameItems(a?.claims ?? [], b?.claims ?? []) &&
+    haveSameItems(a?.templates ?? [], b?.templates ?? []) &&
+    haveSameItems(a?.classes ?? [], b?.classes ?? [])
   );
 }
 

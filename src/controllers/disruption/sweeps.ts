@@ -4,12 +4,12 @@
  */
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { haveSameItems } from "../../base/same-items.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Ruling } from "../../core/disruption/arbiter.ts";
 import type { Method } from "../../core/disruption/methods/method.ts";
 import type { Round } from "../../core/disruption/round.ts";
-import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
 import type { ClusterReading } from "./gather.ts";
 
 /** If prices or offerings have changed, consolidation runs again after this time. */
@@ -42,8 +42,9 @@ export class Sweeps {
   isSettled(method: Method, now: SweepFacts): boolean {
     const known = this.#settled.get(method.name);
     if (known === undefined || known.text !== now.text) return false;
-    if (!sameItems(known.guards, now.guards)) return false;
-    if (!known.names.every((list, index) => sameItems(list, now.names[index] ?? []))) return false;
+    if (!haveSameItems(known.guards, now.guards)) return false;
+    if (!known.names.every((list, index) => haveSameItems(list, now.names[index] ?? [])))
+      return false;
     const same = known.types.every((list, index) => list === now.types[index]);
     const changedMs = method.reason === "Underutilized" ? PRICE_CHANGE_MS : OFFERING_CHANGE_MS;
     return now.atMs - known.atMs < (same ? LATEST_MS : changedMs);

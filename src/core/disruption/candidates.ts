@@ -336,12 +336,10 @@ function poolName(node: NodeView): string {
 }
 
 /** The last candidate that was made for each node view. */
-const candidatesByView = new ViewNotes<KeptCandidate>();
-
-interface KeptCandidate {
+const candidatesByView = new ViewNotes<{
   readonly candidate: Candidate;
   readonly instanceTypes: readonly InstanceType[];
-}
+}>();
 
 interface Owner extends Pick<PoolInput, "pool" | "instanceTypes"> {
   readonly seats?: RoomSeats | undefined;

@@ -236,15 +236,8 @@ function pricedTerms(requirements: Requirements): PricedTerms {
 }
 
 function oncePerType<T>(make: (type: InstanceType) => T): (type: InstanceType) => T {
-  const known = new Map<InstanceType, T>();
-  return (type) => {
-    let made = known.get(type);
-    if (made === undefined && !known.has(type)) {
-      made = make(type);
-      known.set(type, made);
-    }
-    return made as T;
-  };
+  const known = new Map<InstanceType, { readonly made: T }>();
+  return (type) => (known.get(type) ?? within(known, type, () => ({ made: make(type) }))).made;
 }
 
 /** The first requirement whose minValues these types do not reach, in words. Undefined: there is none. */

@@ -288,10 +288,8 @@ function* plannedOnce(
   const later =
     together === undefined ? queued : yield* placeAffinityGroups(pass, queued, together);
   const rest = opening === undefined ? later : yield* opening(pass, later);
-  const queue = new Queue(rest, {
-    ...(settings.importantFirst === true ? { importantFirst: true } : {}),
-    ...(settings.fewDomainsFirst === true ? { isEarly: hasFewDomains } : {}),
-  });
+  const isEarly = settings.fewDomainsFirst === true ? hasFewDomains : undefined;
+  const queue = new Queue(rest, { importantFirst: settings.importantFirst, isEarly });
   const failed: QueuedPod[] = [];
   const stuck = (podClass: PodClass) => isStuck(pass, podClass);
   let [tries, asked, steps] = [0, 0, 0];

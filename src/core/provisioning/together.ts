@@ -44,11 +44,9 @@ export function* placeAffinityGroups(
   const failed: QueuedPod[] = [];
   for (const items of byGroup.values()) {
     yield;
-    const left: QueuedPod[] = [];
     yield* eachInSteps(items, (item) => {
-      if (place(pass, item) !== "placed") left.push(item);
+      if (place(pass, item) !== "placed") failed.push(item);
     });
-    failed.push(...left);
   }
   return [...failed, ...rest];
 }

@@ -1,7 +1,7 @@
 /** A lower bound on the price of resources, by the instance types that some pools offer. Repack rates nodes by it. */
 import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
-import type { Bin, Packing } from "../../planner/packing/packing.ts";
+import { type Bin, holds, type Packing } from "../../planner/packing/packing.ts";
 import { type ResourcePrices, resourcePrices } from "../../planner/packing/resource-prices.ts";
 import { plannedDaemons } from "../../provisioning/batch/eligibility.ts";
 import { createTemplate } from "../../provisioning/pools/pool-template.ts";
@@ -60,10 +60,7 @@ export class CheapestTypes {
 function notDominated(bins: readonly Bin[]): readonly Bin[] {
   const kept: Bin[] = [];
   for (const bin of bins.toSorted((a, b) => a.price - b.price)) {
-    const isDominated = kept.some(({ amounts }) =>
-      amounts.every((amount, d) => amount >= (bin.amounts[d] as number)),
-    );
-    if (!isDominated) kept.push(bin);
+    if (!kept.some(({ amounts }) => holds(amounts, bin.amounts))) kept.push(bin);
   }
   return kept;
 }

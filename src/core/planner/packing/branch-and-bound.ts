@@ -3,7 +3,15 @@
  * Rows (sets of equal items) are tried in the order of value over resource cost. A branch is skipped if its upper bound
  * does not exceed the best value so far.
  */
-import { type Bin, dot, mostInBin, type Packing, type Row } from "./packing.ts";
+import {
+  addTimes,
+  type Bin,
+  dot,
+  mostInBin,
+  mostWithin,
+  type Packing,
+  type Row,
+} from "./packing.ts";
 
 export class BranchAndBound {
   steps = 0;
@@ -41,7 +49,7 @@ export class BranchAndBound {
       .filter((index) => {
         if ((values[index] as number) <= 0 || (counts[index] as number) === 0) return false;
         const row = packing.rows[index] as Row;
-        if (mostInBin(packing, bin, row, 1) === 0) return false;
+        if (mostInBin(bin, row, 1) === 0) return false;
         const cost = dot(row.amounts, prices);
         density[index] = (values[index] as number) / Math.max(cost, 1e-300);
         return true;
@@ -88,24 +96,13 @@ export class BranchAndBound {
       return;
     }
     const { amounts, perBin = Number.POSITIVE_INFINITY } = this.#packing.rows[index] as Row;
-    let most = Math.min(this.#counts[index] as number, perBin);
-    for (let d = 0; d < this.#free.length && most > 0; d++) {
-      const amount = amounts[d] as number;
-      if (amount > 0) most = Math.min(most, Math.floor((this.#free[d] as number) / amount));
-    }
-    for (let times = most; times >= 0; times--) {
-      this.#add(amounts, times);
+    const most = Math.min(this.#counts[index] as number, perBin);
+    for (let times = mostWithin(this.#free, amounts, most); times >= 0; times--) {
+      addTimes(this.#free, amounts, -times);
       this.#times[at] = times;
       this.#descend(at + 1, value + times * (this.#values[index] as number));
-      this.#add(amounts, -times);
+      addTimes(this.#free, amounts, times);
     }
     this.#times[at] = 0;
-  }
-
-  /** Adds items to the bin. A negative `times` takes them out again. */
-  #add(amounts: Float64Array, times: number): void {
-    for (let d = 0; d < this.#free.length; d++) {
-      this.#free[d] = (this.#free[d] as number) - times * (amounts[d] as number);
-    }
   }
 }

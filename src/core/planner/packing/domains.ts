@@ -27,7 +27,7 @@ export function dividedByDomain(
   pass: Pass,
   demands: readonly ClassDemand[],
   classes: Iterable<PodClass>,
-  domainNow: DomainNow = nowhere,
+  domainNow: DomainNow = () => undefined,
 ): readonly ClassDemand[] {
   const counts = new DomainCounts();
   const withOtherPods = groupsWithOtherPods(classes);
@@ -52,10 +52,6 @@ export function dividedByDomain(
       return [{ template: demand.template, set, domain: { key: one.key, value: domain }, pods }];
     });
   });
-}
-
-function nowhere(): undefined {
-  return undefined;
 }
 
 /** The topology spread of a demand. */

@@ -3,9 +3,11 @@ import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import { EVEN_WORK_PER_ROW, PARTS_OF_EVEN_BINS, WORK_PER_STEP } from "../settings.ts";
 import {
+  addTimes,
   type Bin,
   dot,
   holds,
+  mostWithin,
   type Packing,
   type Pattern,
   type PatternUse,
@@ -128,8 +130,7 @@ export class EvenFiller {
     const wanted = new Float64Array(size.length);
     for (const row of allowed) {
       const { amounts } = this.#packing.rows[row] as Row;
-      for (let d = 0; d < size.length; d++)
-        wanted[d] = (wanted[d] as number) + (amounts[d] as number) * (this.#left[row] as number);
+      addTimes(wanted, amounts, this.#left[row] as number);
     }
     let bins = 1;
     for (let d = 0; d < size.length; d++)
@@ -142,14 +143,10 @@ export class EvenFiller {
   #add(row: number, most: number): number {
     const { amounts, perBin = Number.POSITIVE_INFINITY } = this.#packing.rows[row] as Row;
     const known = this.#times[row] as number;
-    let times = Math.min(most, (this.#left[row] as number) - known, perBin - known);
-    for (let d = 0; d < amounts.length && times > 0; d++) {
-      const amount = amounts[d] as number;
-      if (amount > 0) times = Math.min(times, Math.floor((this.#free[d] as number) / amount));
-    }
+    const left = Math.min(most, (this.#left[row] as number) - known, perBin - known);
+    const times = mostWithin(this.#free, amounts, left);
     if (times <= 0) return 0;
-    for (let d = 0; d < amounts.length; d++)
-      this.#free[d] = (this.#free[d] as number) - times * (amounts[d] as number);
+    addTimes(this.#free, amounts, -times);
     this.#times[row] = known + times;
     return times * (this.#values[row] as number);
   }

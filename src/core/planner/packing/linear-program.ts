@@ -83,7 +83,7 @@ export class LinearProgram {
       for (const at of bins) {
         const bin = packing.bins[at] as Bin;
         if (!bin.rows.includes(index)) continue;
-        const times = mostInBin(packing, bin, row, counts[index] as number);
+        const times = mostInBin(bin, row, counts[index] as number);
         if (times === 0 || bin.price / times >= least) continue;
         least = bin.price / times;
         best = { pattern: { bin: at, rows: [index], times: [times] }, price: bin.price };

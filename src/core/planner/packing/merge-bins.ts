@@ -3,6 +3,7 @@
  */
 import { MOST_MERGES_TRIED } from "../settings.ts";
 import {
+  addTimes,
   type Bin,
   holds,
   type Packing,
@@ -55,9 +56,7 @@ export function mergeBins(packing: Packing, uses: readonly PatternUse[]): readon
 function amountsOf({ rows, dimensions }: Packing, pattern: Pattern): Float64Array {
   const sum = new Float64Array(dimensions);
   pattern.rows.forEach((index, at) => {
-    const { amounts } = rows[index] as Row;
-    for (let d = 0; d < dimensions; d++)
-      sum[d] = (sum[d] as number) + (amounts[d] as number) * (pattern.times[at] as number);
+    addTimes(sum, (rows[index] as Row).amounts, pattern.times[at] as number);
   });
   return sum;
 }

@@ -84,13 +84,7 @@ function* packPart(
 }
 
 /** Which steps are tried for a part. */
-interface Plan {
-  readonly isEven: boolean;
-  readonly isReweighted: boolean;
-  readonly hasColumns: boolean;
-}
-
-function stepsFor(packing: Packing, items: number, options: PackOptions): Plan {
+function stepsFor(packing: Packing, items: number, options: PackOptions) {
   const hasFewHostRules = hostRuleShare(packing) < MANY_HOST_RULES;
   const isReweighted =
     !hasFewHostRules && items <= MOST_REWEIGHTED && uses(options, "reweightedGreedy");

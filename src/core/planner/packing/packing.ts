@@ -58,13 +58,32 @@ export function holds(free: Float64Array, amounts: Float64Array): boolean {
 }
 
 /** How many of `count` items of a row fit into one empty bin. */
-export function mostInBin(packing: Packing, bin: Bin, row: Row, count: number): number {
-  let most = Math.min(count, row.perBin ?? count);
-  for (let d = 0; d < packing.dimensions && most > 0; d++) {
-    const amount = row.amounts[d] as number;
-    if (amount > 0) most = Math.min(most, Math.floor((bin.amounts[d] as number) / amount));
+export function mostInBin(bin: Bin, row: Row, count: number): number {
+  return mostWithin(bin.amounts, row.amounts, Math.min(count, row.perBin ?? count));
+}
+
+/** How many of `count` items with these amounts fit into the free amounts of a bin. */
+export function mostWithin(free: Float64Array, amounts: Float64Array, count: number): number {
+  let most = count;
+  for (let d = 0; d < amounts.length && most > 0; d++) {
+    const amount = amounts[d] as number;
+    if (amount > 0) most = Math.min(most, Math.floor((free[d] as number) / amount));
   }
   return most;
+}
+
+/** Adds the amounts to `sum` this many times. A negative number subtracts them. */
+export function addTimes(sum: Float64Array, amounts: Float64Array, times: number): void {
+  for (let d = 0; d < sum.length; d++) sum[d] = (sum[d] as number) + (amounts[d] as number) * times;
+}
+
+/** The amounts of all items together. `counts`: the number of items of each row. */
+export function totalAmounts(packing: Packing, counts: ArrayLike<number>): Float64Array {
+  const sum = new Float64Array(packing.dimensions);
+  packing.rows.forEach(({ amounts }, row) => {
+    addTimes(sum, amounts, counts[row] as number);
+  });
+  return sum;
 }
 
 /** The price of all bins of a solution. */

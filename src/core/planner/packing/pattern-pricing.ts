@@ -8,7 +8,15 @@ import { BinFiller } from "./bin-filler.ts";
 import { BranchAndBound } from "./branch-and-bound.ts";
 import type { PatternColumn } from "./column-list.ts";
 import { ENTRY_MARGIN, ZERO } from "./linear-program.ts";
-import { type Bin, dot, type Packing, type Pattern, type Row, type WorkBudget } from "./packing.ts";
+import {
+  type Bin,
+  dot,
+  type Packing,
+  type Pattern,
+  type Row,
+  totalAmounts,
+  type WorkBudget,
+} from "./packing.ts";
 import { largestKeyFirst } from "./row-orders.ts";
 
 /** The input of column generation. */
@@ -108,12 +116,8 @@ class PricingOrders {
 
   constructor(packing: Packing, rows: readonly number[], resourcePrices: Float64Array) {
     this.#keys = new Float64Array(packing.rows.length);
-    const totals = new Float64Array(packing.dimensions);
-    for (const { amounts, count } of packing.rows) {
-      for (let d = 0; d < totals.length; d++) {
-        totals[d] = (totals[d] as number) + (amounts[d] as number) * count;
-      }
-    }
+    const counts = packing.rows.map(({ count }) => count);
+    const totals = totalAmounts(packing, counts);
     const share = (d: number, row: number) =>
       (totals[d] as number) === 0
         ? 0

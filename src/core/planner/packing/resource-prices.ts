@@ -2,7 +2,7 @@
  * Dual prices of resources: a price for one unit of each dimension (resource), such that no bin's content is worth more
  * than the bin costs. So all items together, at these prices, are a lower bound on the price of every packing.
  */
-import type { Packing } from "./packing.ts";
+import { type Packing, totalAmounts } from "./packing.ts";
 import { maximise } from "./simplex.ts";
 
 export interface ResourcePrices {
@@ -13,13 +13,8 @@ export interface ResourcePrices {
 
 /** The dual prices for these items. `counts`: for each row, the number of items to pack. */
 export function resourcePrices(packing: Packing, counts: ArrayLike<number>): ResourcePrices {
-  const { dimensions, rows, bins } = packing;
-  const demand = new Float64Array(dimensions);
-  rows.forEach(({ amounts }, index) => {
-    for (let d = 0; d < dimensions; d++) {
-      demand[d] = (demand[d] as number) + (amounts[d] as number) * (counts[index] as number);
-    }
-  });
+  const { dimensions, bins } = packing;
+  const demand = totalAmounts(packing, counts);
   const wanted = [...demand.keys()].filter((d) => (demand[d] as number) > 0);
   // Amounts become shares of the demand: bytes and cores are then of similar size, so the simplex method rounds less.
   const table = bins.map(({ amounts }) =>

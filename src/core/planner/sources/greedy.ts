@@ -1,12 +1,10 @@
 /** The greedy rules, the first plan source: the largest pod first, each on the first node that accepts it. */
-import type { Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";
 import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { type Batch, planOf, planUntil } from "../../provisioning/solve.ts";
 import { totalRequests } from "../packing/total-requests.ts";
 import { priceMicroUsd } from "../plan-price.ts";
-import type { PlanSelection } from "../plan-selection.ts";
 import type { PlanStep } from "../plan-step.ts";
 import type { PlannerOptions } from "../planner-options.ts";
 import { raceOf } from "./race.ts";
@@ -28,11 +26,6 @@ export const greedy: PlanStep = {
     selection.isSettled = isWeighed && isNearTheBound(batch, plan, options);
   },
 };
-
-/** Makes the greedy plan after all: the greedy rules had stopped, but the packing cost more than expected. */
-export function* finishGreedy(selection: PlanSelection): Steps<void> {
-  yield* selection.offer("greedy", yield* planOf(selection.batch), greedy.rule);
-}
 
 /** Whether the plan's price is so close to the lower bound for its pods that no other plan can save `minSaving`. */
 function isNearTheBound(

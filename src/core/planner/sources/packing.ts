@@ -5,7 +5,7 @@ import { planOf } from "../../provisioning/solve.ts";
 import { packBelow } from "../packing/pack-first.ts";
 import type { PlanSelection } from "../plan-selection.ts";
 import type { PlanStep } from "../plan-step.ts";
-import { finishGreedy } from "./greedy.ts";
+import { greedy } from "./greedy.ts";
 
 export const packing: PlanStep = {
   name: "packing",
@@ -16,7 +16,9 @@ export const packing: PlanStep = {
     const packed = yield* packedPlan(selection);
     if (!selection.hasPlan && selection.race?.isWonBy(packed) === true)
       selection.noteStopped("greedy");
-    else if (!selection.hasPlan) yield* finishGreedy(selection);
+    // The greedy rules had stopped, but the packing costs more than expected.
+    else if (!selection.hasPlan)
+      yield* selection.offer("greedy", yield* planOf(selection.batch), greedy.rule);
     yield* selection.offer("packing", packed, packing.rule);
   },
 };

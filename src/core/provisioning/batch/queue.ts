@@ -24,6 +24,11 @@ interface Returned {
   taken: number;
 }
 
+interface QueueOptions {
+  readonly importantFirst?: boolean | undefined;
+  readonly isEarly?: ((podClass: PodClass) => boolean) | undefined;
+}
+
 export class Queue {
   readonly #items: readonly QueuedPod[];
   #head = 0;
@@ -41,7 +46,10 @@ export class Queue {
   #isOut = false;
 
   /** `pods` must be sorted by {@link inOrder}. */
-  constructor(pods: readonly QueuedPod[], { importantFirst = false, isEarly = NOBODY } = {}) {
+  constructor(
+    pods: readonly QueuedPod[],
+    { importantFirst = false, isEarly = NOBODY }: QueueOptions = {},
+  ) {
     const items = importantFirst ? byPriority(pods).flat() : pods;
     this.#isEarly = isEarly;
     this.#early = isEarly === NOBODY ? [] : items.filter(({ podClass }) => isEarly(podClass));

@@ -1,13 +1,11 @@
 /** The values of a label, such as zones, with which a planned node can be launched, cached for many topology rules. */
 import { within } from "../../../base/within.ts";
-import { type Bits, haveCommonBits } from "../../scheduling/bits.ts";
-import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import { haveCommonBits } from "../../scheduling/bits.ts";
+import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { TypeTable } from "../pools/instance-types.ts";
+import type { Fit } from "./trial.ts";
 
-interface State {
-  readonly set: SetId;
-  readonly types: Bits;
-}
+type State = Pick<Fit, "set" | "types">;
 
 export class LaunchableValues {
   readonly #space: RequirementSpace;

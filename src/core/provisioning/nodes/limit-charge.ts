@@ -5,13 +5,8 @@
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { type Bits, commonBits, noBits, setBit } from "../../scheduling/bits.ts";
-import type { SetId } from "../../scheduling/requirement-space.ts";
 import { affordable, chargeLimits, isLimited, type Template } from "../pools/pool-template.ts";
-
-interface State {
-  readonly set: SetId;
-  readonly types: Bits;
-}
+import type { Fit } from "./trial.ts";
 
 export class LimitCharge {
   readonly #template: Template;
@@ -33,7 +28,7 @@ export class LimitCharge {
   }
 
   /** Charges the cheapest type. `isFixed`: the node must keep all its types, so the largest type is charged. */
-  charge({ set, types }: State, isFixed: boolean): void {
+  charge({ set, types }: Pick<Fit, "set" | "types">, isFixed: boolean): void {
     if (!this.isCounted) return;
     const { table } = this.#template;
     const cheapest = isFixed ? undefined : table.cheapestType(types, set);

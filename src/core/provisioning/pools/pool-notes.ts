@@ -2,6 +2,7 @@
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import type { PlanningContext } from "../nodes/trial.ts";
 import type { SchedulingResult } from "../result.ts";
 import { hasNoType, type Template, withinLimits } from "./pool-template.ts";
 
@@ -13,7 +14,7 @@ export type PoolNotes = Pick<
 /** The facts about these pools. Must be called before planned claims count against limits. */
 export function poolNotes(
   templates: readonly Template[],
-  { space, minValuesPolicy }: NotedIn,
+  { space, minValuesPolicy }: Pick<PlanningContext, "space" | "minValuesPolicy">,
 ): PoolNotes {
   const some = templates.filter((one) => !hasNoType(one));
   const withoutTypes = templates.filter(hasNoType).map(({ pool }) => pool.id);
@@ -25,11 +26,6 @@ export function poolNotes(
     ...(withoutTypes.length === 0 ? {} : { withoutTypes }),
     ...(withTooFewTypes.length === 0 ? {} : { withTooFewTypes }),
   };
-}
-
-interface NotedIn {
-  readonly space: RequirementSpace;
-  readonly minValuesPolicy: "Strict" | "BestEffort";
 }
 
 /** Whether all usable types together have fewer values than the pool's minValues demands. */

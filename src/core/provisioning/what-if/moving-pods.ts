@@ -17,12 +17,6 @@ import type { SchedulingInput } from "../scheduling-input.ts";
 import type { ClusterCounts, CountedNode, MovablePod, MovablePods } from "./cluster-counts.ts";
 import type { QuestionClasses } from "./question-classes.ts";
 
-/** The pods that need a place, in order of placement, and the pods that are not planned. */
-interface PodsToPlace {
-  readonly queued: readonly MovablePod[];
-  readonly refused: readonly UnschedulablePod[];
-}
-
 /** The state that is needed to look up pods. */
 interface Known {
   readonly base: BasePass;
@@ -68,7 +62,7 @@ export class MovingPods {
     hosts: readonly CountedNode[],
     moving: readonly Pod[],
     bound: readonly Pod[] = NONE,
-  ): PodsToPlace {
+  ): Omit<MovablePods, "of"> {
     const [host, ...others] = hosts;
     const isOne = others.length === 0 && bound.length === 0 && host?.place.pods.length === 0;
     if (isOne) {

@@ -115,7 +115,7 @@ export class OpenQuestion {
     { allOrNone = false, isEarly }: Wanted = {},
   ): Steps<readonly QueuedPod[]> {
     this.#limitFirstPods(queued);
-    const queue = new Queue(queued, isEarly === undefined ? {} : { isEarly });
+    const queue = new Queue(queued, { isEarly });
     const failed: QueuedPod[] = [];
     let tries = 0;
     for (let item = queue.pop(); item !== undefined; item = queue.pop()) {

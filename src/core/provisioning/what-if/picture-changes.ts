@@ -5,6 +5,7 @@ import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { deepEqual } from "../../../base/json.ts";
+import { haveSameItems } from "../../../base/same-items.ts";
 import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { someAreAvoided } from "../../scheduling/taints.ts";
 import { claimName, type VolumeObjects } from "../../scheduling/volumes.ts";
@@ -102,9 +103,9 @@ export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
     b.defaultSpread === undefined &&
     deepEqual(a.options, b.options) &&
     deepEqual(a.daemonPods.map(asOverhead), b.daemonPods.map(asOverhead)) &&
-    sameItems(a.namespaces, b.namespaces) &&
-    sameItems(a.autoscalers ?? [], b.autoscalers ?? []) &&
-    sameItems(a.volumes.classes, b.volumes.classes) &&
+    haveSameItems(a.namespaces, b.namespaces) &&
+    haveSameItems(a.autoscalers ?? [], b.autoscalers ?? []) &&
+    haveSameItems(a.volumes.classes, b.volumes.classes) &&
     deepEqual(a.volumes.unsupportedProvisioners, b.volumes.unsupportedProvisioners) &&
     (a.devices === undefined) === (b.devices === undefined) &&
     a.pools.length === b.pools.length &&
@@ -113,11 +114,6 @@ export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
       return instanceTypes === other?.instanceTypes && deepEqual(pool, other.pool);
     })
   );
-}
-
-/** Whether both lists have the same objects. Objects never change, so the same object means the same content. */
-export function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a === b || (a.length === b.length && a.every((item, index) => item === b[index]));
 }
 
 /** The parts of a DaemonSet's pod that matter to the daemon overhead. */
