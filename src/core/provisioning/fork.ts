@@ -30,23 +30,19 @@ export interface ForkOptions {
 /** The open forks of one scheduling state. */
 export class Forks {
   readonly topology: Topology;
-  readonly #devices: DeviceAccess | undefined;
+  readonly devices: DeviceAccess | undefined;
   /** The open forks. The innermost one is last. */
   readonly #open: Fork[] = [];
   #opened = 0;
 
   constructor(topology: Topology, devices: DeviceAccess | undefined) {
     this.topology = topology;
-    this.#devices = devices;
+    this.devices = devices;
   }
 
   /** How often devices were changed so far. */
   get deviceChanges(): number {
-    return this.#devices?.state.ledger.now() ?? 0;
-  }
-
-  rollBackDevices(changes: number): void {
-    this.#devices?.state.ledger.backTo(changes);
+    return this.devices?.state.ledger.now() ?? 0;
   }
 
   /** Opens a fork inside the innermost open fork. */
@@ -128,7 +124,7 @@ export class Fork {
     }
     while (this.#gone.length > gone) (this.#gone.pop() as ExistingNode).gone = false;
     this.#forks.topology.rollBack(counted);
-    this.#forks.rollBackDevices(devices);
+    this.#forks.devices?.state.ledger.backTo(devices);
     this.#forget();
   }
 

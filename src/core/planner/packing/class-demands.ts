@@ -1,5 +1,6 @@
 /** Groups pods by class (pods that are equal for planning), and finds the NodePool for which each class is packed. */
-import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
+import { within } from "../../../base/within.ts";
+import { type PodClass, type Variant, variantsOf } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import { admittedSet } from "../../provisioning/feasibility/admission.ts";
 import type { Pass } from "../../provisioning/place.ts";
@@ -43,10 +44,10 @@ export class ClassDemands {
   /** Pods that are not packed. The greedy rules place them. */
   readonly others: QueuedPod[] = [];
   readonly #pass: Pass;
-  /** The demand of each class. Undefined: the class is not packed. */
-  readonly #byClass = new Map<PodClass, ClassDemand | undefined>();
-  /** For each variant (a class without some preferences), its NodePool and requirements. Undefined: none fits it. */
-  readonly #byVariant = new Map<Variant, NodePoolAndSet | undefined>();
+  /** The demand of each class. */
+  readonly #byClass = new Map<PodClass, ClassDemand | "notPacked">();
+  /** The NodePool and the requirements for each variant (a class without some preferences). */
+  readonly #byVariant = new Map<Variant, NodePoolAndSet | "noPool">();
   /** Lower bounds on prices, to choose among NodePools of equal rank (weight). Undefined: all ranks differ. */
   readonly #floors: PoolPriceFloors | undefined;
 
@@ -59,14 +60,12 @@ export class ClassDemands {
 
   add(item: QueuedPod): void {
     const { podClass } = item;
-    let demand = this.#byClass.get(podClass);
-    if (demand === undefined && !this.#byClass.has(podClass)) {
-      demand = this.#demandOf(item);
-      this.#byClass.set(podClass, demand);
-      if (demand === undefined) this.others.push(item);
-      else this.demands.push(demand);
-    } else if (demand === undefined) this.others.push(item);
-    else demand.pods.items.push(item);
+    const demand = within(this.#byClass, podClass, () => {
+      const made = this.#demandOf(podClass) ?? "notPacked";
+      if (made !== "notPacked") this.demands.push(made);
+      return made;
+    });
+    (demand === "notPacked" ? this.others : demand.pods.items).push(item);
   }
 
   /** All classes of the batch, packed or not. */
@@ -74,25 +73,23 @@ export class ClassDemands {
     return this.#byClass.keys();
   }
 
-  /** The demand of the class of this pod, with this pod in it. Undefined: the class is not packed. */
-  #demandOf(item: QueuedPod): ClassDemand | undefined {
-    const { podClass } = item;
+  /** The demand of the class, without pods. Undefined: the class is not packed. */
+  #demandOf(podClass: PodClass): ClassDemand | undefined {
     // Packings ignore devices of ResourceClaims, so the greedy rules place pods that claim devices.
     if (podClass.claimsDevices) return undefined;
-    for (let step = 0; ; step++) {
-      const variant = this.#pass.classes.variant(podClass, step);
-      if (variant === undefined) return undefined;
+    for (const variant of variantsOf(this.#pass.classes, podClass)) {
       if (variant.hostname !== undefined || mustShareHost(variant)) return undefined;
-      let found = this.#byVariant.get(variant);
-      if (found === undefined && !this.#byVariant.has(variant)) {
-        found = this.#poolFor(podClass, variant);
-        this.#byVariant.set(variant, found);
-      }
-      if (found === undefined) continue;
+      const found = within(
+        this.#byVariant,
+        variant,
+        () => this.#poolFor(podClass, variant) ?? "noPool",
+      );
+      if (found === "noPool") continue;
       const hardness = hardnessOf(podClass, variant);
       const { template, set } = found;
-      return { template, set, pods: { podClass, variant, items: [item], hardness } };
+      return { template, set, pods: { podClass, variant, items: [], hardness } };
     }
+    return undefined;
   }
 
   /**

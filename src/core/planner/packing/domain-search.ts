@@ -158,8 +158,8 @@ interface KnownPart extends PackingPart {
   readonly shape: number;
   /** The rows of this part, as rows of the whole packing. */
   readonly has: ReadonlySet<number>;
-  /** The packing of this part after a move, by the rows that the move changes. Undefined: it cannot be packed. */
-  readonly afterMoves: Map<string, PackedPart | undefined>;
+  /** The packing of this part after a move, by the rows that the move changes. */
+  readonly afterMoves: Map<string, PackedPart | "impossible">;
 }
 
 /**
@@ -168,7 +168,7 @@ interface KnownPart extends PackingPart {
 class Packings {
   readonly #parts: readonly KnownPart[];
   /** The packings so far, by shape of the part and counts of its rows. */
-  readonly #known = new Map<string, PackedPart | undefined>();
+  readonly #known = new Map<string, PackedPart | "impossible">();
   readonly #resourcePrices: ResourcePrices;
   readonly #budget: WorkBudget;
   readonly #options: PlannerOptions;
@@ -192,12 +192,10 @@ class Packings {
     let price = 0;
     for (const part of this.#parts) {
       const change = [move.from, move.to].map(({ row }) => (part.has.has(row) ? row : "")).join();
-      let one = part.afterMoves.get(change);
-      if (one === undefined && !part.afterMoves.has(change)) {
-        one = yield* this.#packed(part, afterMove(rowCounts, move));
-        part.afterMoves.set(change, one);
-      }
-      if (one === undefined) return undefined;
+      const one =
+        part.afterMoves.get(change) ?? (yield* this.#packed(part, afterMove(rowCounts, move)));
+      part.afterMoves.set(change, one);
+      if (one === "impossible") return undefined;
       price += one.price;
       found.push(one);
     }
@@ -215,17 +213,18 @@ class Packings {
   *#packed(
     { packing, rows, shape }: KnownPart,
     rowCounts: readonly number[],
-  ): Steps<PackedPart | undefined> {
+  ): Steps<PackedPart | "impossible"> {
     const counts = rows.map((row) => rowCounts[row] as number);
     const key = `${shape} ${counts.join()}`;
-    if (this.#known.has(key)) return this.#known.get(key);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
     const part = {
       ...packing,
       rows: packing.rows.map((row, at) => ({ ...row, count: counts[at] as number })),
     };
     const solution = yield* pack(part, this.#resourcePrices, this.#budget, this.#options);
     const found =
-      solution === undefined ? undefined : { solution, price: packingPrice(part, solution) };
+      solution === undefined ? "impossible" : { solution, price: packingPrice(part, solution) };
     this.#known.set(key, found);
     return found;
   }

@@ -13,12 +13,10 @@ import { MOST_REFUSALS } from "../settings.ts";
 import type { ClassPods } from "./class-demands.ts";
 import type { PackingDemand } from "./demand.ts";
 import type { NodeBin } from "./node-bins.ts";
-import type { Pattern, PatternUse } from "./packing.ts";
+import type { PatternUse } from "./packing.ts";
 
-interface PlannedNode {
-  readonly claim: NewNodeClaim;
-  readonly bin: NodeBin;
-}
+/** A planned node, and the index of the instance type that it must keep. */
+type TypedNode = { readonly claim: NewNodeClaim; readonly type: number };
 
 /** The classes of a row that still have pods without a place. They have the order of the row. */
 type RowQueue = ClassPods[];
@@ -34,7 +32,13 @@ export function* placePacked(
   const queues = demand.rows.map(({ classes }): RowQueue => [...classes]);
   const nodes = solution.flatMap(({ pattern, bins }) => {
     const bin = demand.bins[pattern.bin] as NodeBin;
-    return Array.from({ length: bins }, () => unfilled(bin, pattern, queues));
+    return Array.from({ length: bins }, (): UnfilledNode => {
+      const wanted = pattern.rows.map((row, at) => ({
+        queue: queues[row] as RowQueue,
+        count: pattern.times[at] as number,
+      }));
+      return { bin, wanted };
+    });
   });
   const isDivided = ({ bin }: UnfilledNode) => bin.domain !== undefined;
   yield* eachInSteps(
@@ -48,7 +52,7 @@ export function* placePacked(
 }
 
 /** An empty planned node for the bin. Undefined: the NodePool's limits or its zones forbid the node. */
-function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undefined {
+function emptyNode({ claims, context }: Pass, bin: NodeBin): NewNodeClaim | undefined {
   const { template, domain } = bin;
   const { within, exhausted } = template.budget;
   if (exhausted || !hasBit(within, bin.type)) return undefined;
@@ -58,7 +62,7 @@ function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undef
     if (set === undefined) return undefined;
     claim.set = set;
   }
-  return { claim, bin };
+  return claim;
 }
 
 /** Cache: for each set of allowed types, those of them that are not burstable. */
@@ -82,19 +86,7 @@ interface UnfilledNode {
   readonly bin: NodeBin;
   readonly wanted: { readonly queue: RowQueue; count: number }[];
   /** The node. Absent: it has no pod yet. */
-  node?: PlannedNode;
-}
-
-function unfilled(
-  bin: NodeBin,
-  { rows, times }: Pattern,
-  queues: readonly RowQueue[],
-): UnfilledNode {
-  const wanted = rows.map((row, at) => ({
-    queue: queues[row] as RowQueue,
-    count: times[at] as number,
-  }));
-  return { bin, wanted };
+  claim?: NewNodeClaim;
 }
 
 /** Nodes whose pods have topology spread take turns: no domain may be more than maxSkew pods ahead of the others. */
@@ -115,13 +107,15 @@ function wantsMore({ wanted }: UnfilledNode): boolean {
 
 /** Places the pods that the rules allow on the node now. Returns whether any pod was placed. */
 function takesMore(pass: Pass, one: UnfilledNode): boolean {
-  const node = one.node ?? emptyNode(pass, one.bin);
-  if (node === undefined) return false;
-  const before = node.claim.pods.length;
+  const { bin } = one;
+  const claim = one.claim ?? emptyNode(pass, bin);
+  if (claim === undefined) return false;
+  const before = claim.pods.length;
+  const node = { claim, type: bin.type };
   for (const wish of one.wanted) wish.count -= placeSome(pass, node, wish.queue, wish.count);
-  if (node.claim.pods.length === before) return false;
-  if (one.node === undefined) pass.claims.open(node.claim);
-  one.node = node;
+  if (claim.pods.length === before) return false;
+  if (one.claim === undefined) pass.claims.open(claim);
+  one.claim = claim;
   return true;
 }
 
@@ -129,7 +123,7 @@ function takesMore(pass: Pass, one: UnfilledNode): boolean {
  * Places up to `wanted` pods of the row. The classes with the most rules between pods are tried first. After
  * `MOST_REFUSALS` refusals, the class with the fewest rules is tried. Returns the number of pods placed.
  */
-function placeSome(pass: Pass, node: PlannedNode, classes: RowQueue, wanted: number): number {
+function placeSome(pass: Pass, node: TypedNode, classes: RowQueue, wanted: number): number {
   let left = wanted;
   let refusals = 0;
   while (left > 0 && refusals < classes.length && refusals < MOST_REFUSALS) {
@@ -148,18 +142,18 @@ function placeSome(pass: Pass, node: PlannedNode, classes: RowQueue, wanted: num
 }
 
 /** Places up to `most` pods of the class, and stops at the first refusal. Returns the number of pods placed. */
-function placeOfClass(pass: Pass, node: PlannedNode, pods: ClassPods, most: number): number {
+function placeOfClass(pass: Pass, node: TypedNode, pods: ClassPods, most: number): number {
   let placed = 0;
   while (placed < most && pods.items.length > 0 && placeNext(pass, node, pods)) placed++;
   return placed;
 }
 
 /** Places the next pod of the class. False: the node refuses it, or would no longer have its planned instance type. */
-function placeNext(pass: Pass, { claim, bin }: PlannedNode, pods: ClassPods): boolean {
+function placeNext(pass: Pass, { claim, type }: TypedNode, pods: ClassPods): boolean {
   const { podClass, variant, items } = pods;
   const item = items.at(-1) as QueuedPod;
   const { fit } = claim.accepts(item.pod, podClass, variant);
-  if (fit === undefined || !hasBit(fit.types, bin.type)) return false;
+  if (fit === undefined || !hasBit(fit.types, type)) return false;
   const isOpen = claim.id < pass.claims.size;
   if (isOpen) pass.claims.moveUp(claim, fit.set);
   claim.add(item.pod, podClass, fit);

@@ -106,10 +106,17 @@ function isUnlaunched({ deleting, allocatable }: NodeView): boolean {
 
 /** The view with these labels added. If the claim has a label itself, its value is kept. */
 function withLabels(view: NodeView, labels: NodeView["labels"]): NodeView {
-  const { node, claim, pods, deleting: marked, nominatedUntilMs } = view;
+  const { claim } = view;
   if (claim === undefined) return view;
   const metadata = { ...claim.metadata, labels: { ...labels, ...claim.metadata.labels } };
-  return nodeView({ node, claim: { ...claim, metadata }, pods, marked, nominatedUntilMs });
+  return changed(view, { claim: { ...claim, metadata } });
+}
+
+function changed(
+  { node, claim, pods, deleting: marked, nominatedUntilMs }: NodeView,
+  changes: Partial<Pick<NodeView, "claim" | "pods">>,
+): NodeView {
+  return nodeView({ node, claim, pods, marked, nominatedUntilMs, ...changes });
 }
 
 /** The nodes with these pods moved to their places. Leaving nodes no longer have these pods. */
@@ -135,11 +142,10 @@ function* withPodsAt(
 }
 
 function withPods(view: NodeView, pods: readonly Pod[]): NodeView {
-  const { node, claim, deleting: marked, nominatedUntilMs } = view;
   const bound = pods.map((pod) =>
     pod.spec.nodeName === view.name ? pod : { ...pod, spec: { ...pod.spec, nodeName: view.name } },
   );
-  return nodeView({ node, claim, pods: bound, marked, nominatedUntilMs });
+  return changed(view, { pods: bound });
 }
 
 /** The node or claim where each pod was placed, without pods that are bound there already and without gone nodes. */
