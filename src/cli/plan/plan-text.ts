@@ -213,7 +213,7 @@ const NO_FIX = "none found: no small change of the pod or a NodePool would place
  * Counts of the reasons: `general: instance types ruled out: 4 too small for its requests`. `why` is put before
  * them.
  */
-export function fellText({ nodePool, rejected }: Unplaced["nodePools"][number], why = ""): string {
+function fellText({ nodePool, rejected }: Unplaced["nodePools"][number], why = ""): string {
   if (rejected["noInstanceTypes"] !== undefined)
     return `${nodePool}: its requirements leave no instance type`;
   return `${nodePool}:${why} instance types ruled out: ${rejectionText(rejected)}`;

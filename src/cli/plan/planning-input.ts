@@ -136,12 +136,7 @@ export async function planningInput(
       nodes: cluster.nodes(),
       daemonPods: cluster.daemonPods(),
       namespaces: namespacesOf(manifests, pods),
-      volumes: {
-        claims: volumeClaims,
-        volumes: manifests.volumes,
-        classes: manifests.storageClasses,
-        csiNodes: manifests.csiNodes,
-      },
+      volumes: volumesOf(manifests, volumeClaims),
       ...(autoscalers.length === 0 ? {} : { autoscalers }),
       ...(compile === undefined ? {} : { devices: { ...manifests.devices, compile } }),
       defaultSpread: { constraints: settings.defaultSpread ?? [], services, workloads },
@@ -153,6 +148,13 @@ export async function planningInput(
       },
     },
   };
+}
+
+function volumesOf(
+  { volumes, storageClasses: classes, csiNodes }: Manifests,
+  claims: Manifests["volumeClaims"],
+): PlanningInput["input"]["volumes"] {
+  return { claims, volumes, classes, csiNodes };
 }
 
 const QUOTAS_FOR_BUFFERS =

@@ -81,7 +81,7 @@ export interface Repack {
   readonly minSavingsPercent: number;
 }
 
-/** Times during which something is not disrupted, because of earlier commands. */
+/** Times during which nodes or NodePools are not disrupted, because of earlier commands. */
 export interface RoundHoldOffs {
   /** Why this command must not begin now. Undefined: it may begin. */
   readonly of: (command: Command) => HoldOff | undefined;

@@ -1,6 +1,6 @@
 /**
  * Orders the targets of a command, the nodes that take its pods, so that pods keep their zone spread at every moment.
- * Otherwise kube-scheduler binds a new pod in another zone than planned, because the planned one has more of its pods.
+ * Otherwise kube-scheduler binds a new pod in another zone than planned, because the planned zone has more of its pods.
  * There it takes the room of another pod, and in the end an unplanned node is launched.
  */
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";

@@ -48,7 +48,7 @@ interface Choice {
 interface Listing {
   readonly space: RequirementSpace;
   readonly options: SchedulingOptions;
-  /** Results of earlier calls with the same `space`. */
+  /** Results of earlier calls with the same `space`, by NodePool, requirements and reservations of the claim. */
   readonly kinds: Map<string, Kind>;
 }
 
