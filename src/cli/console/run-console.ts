@@ -1,16 +1,16 @@
 /** Runs `karpenter console`: serves the console of the current cluster on loopback, read-only, until Ctrl-C. */
 
 import { randomInt } from "node:crypto";
+import { mustNotFail } from "../../base/must-not-fail.ts";
 import { printedLines } from "../../base/printable.ts";
 import { Random } from "../../base/random.ts";
 import { SystemClock } from "../../base/system-clock.ts";
-import type { KubeClient } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { PortError } from "../../listen/listener.ts";
 import { timeOf } from "../plan/live-cluster.ts";
 import { currentCluster } from "../plan/sources.ts";
-import { accessProblem } from "../program/access-problem.ts";
 import { CliError } from "../program/cli-error.ts";
+import { followAccess } from "../program/follow-access.ts";
 import { interrupted } from "../program/interrupted.ts";
 import { nodeVersionNote } from "../program/node-version.ts";
 import { toStderr, toStdout } from "../program/output.ts";
@@ -53,26 +53,14 @@ export async function runConsole({ port }: ConsoleFlags): Promise<void> {
   ];
   toStdout(printedLines(lines));
   // Not awaited, so that Ctrl-C ends the console at once.
-  whyRefused(client).then(
-    (problem) => {
-      if (problem !== undefined)
-        toStderr(printedLines([`${problem}. The page shows the cluster once it answers.`]));
-    },
-    () => undefined,
+  const say = (line: string) => toStderr(printedLines([line]));
+  mustNotFail(
+    followAccess({ client, clock, server, say, over: interruption }),
+    "following the API server",
   );
   // The next request of the page shows this error.
   served.warm().catch(() => undefined);
   await interruption;
   await served.close();
   transport.close();
-}
-
-/** Why the cluster serves nothing, in a sentence. Undefined: it answers, or the error is of this request alone. */
-async function whyRefused(client: Pick<KubeClient, "raw">): Promise<string | undefined> {
-  try {
-    await client.raw({ method: "GET", path: "/version" });
-    return undefined;
-  } catch (error) {
-    return accessProblem(error)?.message;
-  }
 }

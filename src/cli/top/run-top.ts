@@ -9,7 +9,9 @@ import { firstLineOf } from "../../base/error-text.ts";
 import { mustNotFail } from "../../base/must-not-fail.ts";
 import { printedLines } from "../../base/printable.ts";
 import { atOnce } from "../../base/steps.ts";
+import { SystemClock } from "../../base/system-clock.ts";
 import { type Fleet, fleetOf } from "../../core/answers/fleet.ts";
+import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { explain } from "../answers/explain.ts";
 import { explainText } from "../answers/explain-text.ts";
 import {
@@ -21,7 +23,9 @@ import {
 import { modelOf } from "../answers/simulate.ts";
 import { playBatch } from "../plan/played-batch.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
+import { currentCluster } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
+import { followAccess } from "../program/follow-access.ts";
 import { FullScreen } from "../program/full-screen.ts";
 import { printed } from "../program/manifest-text.ts";
 import { isTerminal, terminal } from "../program/output.ts";
@@ -51,6 +55,10 @@ export async function runTop(
   { out, err, screen }: PlanStreams = STANDARD_STREAMS,
 ): Promise<void> {
   const intervalMs = intervalOf(flags.interval);
+  const isLive =
+    flags.output === "text" && flags.once !== true && isTerminal("stdout") && isTerminal("stdin");
+  if (isLive && clusterOf(flags) !== undefined)
+    await answeredCluster((line) => err(printedLines([line])));
   const first = await read(flags);
   const view: View = { ...FIRST_VIEW, sort: flags.sort, filter: flags.filter ?? "" };
   const notes = first.picture.notes.map((note) => `karpenter: note: ${note}`);
@@ -59,7 +67,7 @@ export async function runTop(
     out(printed(first.fleet, flags.output));
     return;
   }
-  if (flags.once === true || !isTerminal("stdout") || !isTerminal("stdin")) {
+  if (!isLive) {
     const { columns, paint } = screen?.(undefined) ?? PLAIN_SCREEN;
     err(printedLines(notes));
     const canvas = {
@@ -97,6 +105,17 @@ function asciiOf({ ascii }: TopFlags): { readonly isAscii?: true } {
 
 function clusterOf({ filename, cluster }: TopFlags): string | undefined {
   return filename === undefined || cluster === true ? "cluster" : undefined;
+}
+
+/** Waits until the current cluster answers, and says meanwhile why it does not. */
+async function answeredCluster(say: (line: string) => void): Promise<void> {
+  const clock = new SystemClock();
+  const { transport, server } = currentCluster(clock);
+  try {
+    await followAccess({ client: createKubeClient(transport), clock, server, say });
+  } finally {
+    transport.close();
+  }
 }
 
 interface Reading {
