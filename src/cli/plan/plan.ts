@@ -21,7 +21,7 @@ import { headroomOf, type PlannedHeadroom } from "./headroom.ts";
 import { type PlannedEdit, plannedEdit } from "./planned-edit.ts";
 import { type Risk, risksOf } from "./risks.ts";
 import { volumeFix } from "./volume-fix.ts";
-import { volumePlaceFix } from "./volume-place.ts";
+import { VolumePlaceFixes } from "./volume-place.ts";
 
 export interface Plan {
   readonly newNodeClaims: readonly PlannedNode[];
@@ -123,6 +123,8 @@ export function planOf(
   const { limitCost, planner } = result;
   const stored = withoutBufferPods(result);
   const headroom = headroomOf(result);
+  const fixes =
+    input !== undefined && volumeFixes ? { input, places: new VolumePlaceFixes(input) } : undefined;
   const count = pods - headroom.reduce((sum, one) => sum + one.pods, 0);
   const newNodeClaims = result.newClaims.map(
     ({ pool, requirements, instanceTypes, pods: placed, requests, cheapest }): PlannedNode => ({
@@ -142,10 +144,7 @@ export function planOf(
   );
   return {
     newNodeClaims,
-    existingNodes: result.existing.flatMap(({ nodeName, pods: placed }) => {
-      const own = placed.filter((pod) => !isBufferPod(pod));
-      return own.length === 0 ? [] : [{ node: nodeName, pods: own.map(keyOf) }];
-    }),
+    existingNodes: usedNodes(result),
     ...(headroom.length === 0 ? {} : { headroom }),
     unschedulable: stored.unschedulable.map(({ pod, message, pools }) => ({
       pod: keyOf(pod),
@@ -154,7 +153,7 @@ export function planOf(
         nodePool: nameOf(poolId),
         rejected: rejected as Record<string, number>,
       })),
-      ...(input === undefined || !volumeFixes ? {} : fixOf(pod, pools, input)),
+      ...(fixes === undefined ? {} : volumeFixOf(pod, pools.length > 0, fixes)),
       ...remedyOf(keyOf(pod), remedies?.get(keyOf(pod))),
     })),
     totals: {
@@ -238,9 +237,24 @@ function poolTotals(claims: readonly PlannedNode[]): PoolTotal[] {
   });
 }
 
-/** The fix of a volume. Pods that planning refused before it asked NodePools have an incomplete one. */
-function fixOf(pod: Pod, pools: readonly unknown[], input: SchedulingInput): Pick<Unplaced, "fix"> {
-  const fix = pools.length > 0 ? volumePlaceFix(pod, input) : volumeFix(pod, input.volumes);
+/** The existing nodes that take pods, without those of CapacityBuffers. */
+function usedNodes({ existing }: PlannedBatch): Plan["existingNodes"] {
+  return existing.flatMap(({ nodeName, pods }) => {
+    const own = pods.filter((pod) => !isBufferPod(pod));
+    return own.length === 0 ? [] : [{ node: nodeName, pods: own.map(keyOf) }];
+  });
+}
+
+/**
+ * The fix of the pod's volumes. If planning asked no NodePool about the pod, one of its volumes is incomplete. Otherwise
+ * a volume may be at a place that nothing has.
+ */
+function volumeFixOf(
+  pod: Pod,
+  wasAsked: boolean,
+  { places, input }: { readonly places: VolumePlaceFixes; readonly input: SchedulingInput },
+): Pick<Unplaced, "fix"> {
+  const fix = wasAsked ? places.of(pod) : volumeFix(pod, input.volumes);
   return fix === undefined ? {} : { fix };
 }
 

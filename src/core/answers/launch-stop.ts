@@ -6,7 +6,7 @@ import { formatResource, type Resources } from "../../apis/resources.ts";
 import { counted } from "../../base/counted.ts";
 import { compareText } from "../../base/text-order.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
-import { isCompatible, isUsable } from "../cloudprovider/offerings.ts";
+import { isCompatible, usableOfferings } from "../cloudprovider/offerings.ts";
 import { remainingLimits } from "../nodepool/limits.ts";
 import { poolLabels } from "../provisioning/manifest.ts";
 import type { PoolInput, SchedulingOptions } from "../provisioning/scheduling-input.ts";
@@ -50,8 +50,7 @@ function isSold({ labels, offerings }: InstanceType, own: Requirements): boolean
 
 /** Whether one of the type's offerings can be bought now and satisfies the requirements, as the type does. */
 function isBought(type: InstanceType, own: Requirements): boolean {
-  const isToHave = type.offerings.some((one) => isUsable(one) && isCompatible(one, own));
-  return isToHave && isSold(type, own);
+  return isSold(type, own) && usableOfferings(type, own).length > 0;
 }
 
 function fits({ capacity }: InstanceType, remaining: Resources): boolean {

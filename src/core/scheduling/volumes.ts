@@ -29,6 +29,13 @@ export interface VolumeObjects {
 /** The volume claims for each CSI driver. Each claim counts once. */
 export type VolumeUsage = ReadonlyMap<string, ReadonlySet<string>>;
 
+/** The object that says where a volume is or may be made, and the alternative requirements of its places. */
+export interface VolumePlace {
+  readonly kind: "PersistentVolume" | "StorageClass";
+  readonly name: string;
+  readonly alternatives: readonly Requirements[];
+}
+
 /** A PersistentVolumeClaim without this annotation counts as unbound, even if its spec names a volume. */
 export const BIND_COMPLETED_ANNOTATION_KEY = "pv.kubernetes.io/bind-completed";
 const EBS_DRIVER = "ebs.csi.aws.com";
@@ -114,11 +121,31 @@ export class VolumeIndex {
   alternatives(pod: Pod): readonly Requirements[] {
     let combined: Requirements[] = [];
     for (const volume of pod.spec.volumes ?? []) {
-      const own = this.#volumeAlternatives(pod, volume);
+      const own = this.place(pod, volume)?.alternatives ?? [];
       if (own.length === 0) continue;
       combined = combinations(combined.length === 0 ? [Requirements.NONE] : combined, own);
     }
     return combined;
+  }
+
+  /** Where a volume of the pod is or may be made. Undefined: it has no claim, or its StorageClass is not known. */
+  place(pod: Pod, volume: Volume): VolumePlace | undefined {
+    const name = claimName(pod, volume);
+    if (name === undefined) return undefined;
+    const claim = this.#claims.get(`${pod.metadata.namespace}/${name}`);
+    const bound = claim?.spec.volumeName ? this.#volumes.get(claim.spec.volumeName) : undefined;
+    if (bound !== undefined)
+      return {
+        kind: "PersistentVolume",
+        name: bound.metadata.name,
+        alternatives: boundAlternatives(bound),
+      };
+    const storageClass = this.#classes.get(className(claim, volume) ?? "");
+    if (storageClass === undefined) return undefined;
+    const alternatives = (storageClass.allowedTopologies ?? []).map((term) =>
+      Requirements.of((term.matchLabelExpressions ?? []).map((one) => oneOf(one.key, one.values))),
+    );
+    return { kind: "StorageClass", name: storageClass.metadata.name, alternatives };
   }
 
   /**
@@ -187,18 +214,6 @@ export class VolumeIndex {
     if (this.#unsupported.includes(provisioner))
       return `failed to validate pvc, provisioner is not supported (${names}, Provisioner=${provisioner})`;
     return undefined;
-  }
-
-  #volumeAlternatives(pod: Pod, volume: Volume): Requirements[] {
-    const name = claimName(pod, volume);
-    if (name === undefined) return [];
-    const claim = this.#claims.get(`${pod.metadata.namespace}/${name}`);
-    const bound = claim?.spec.volumeName ? this.#volumes.get(claim.spec.volumeName) : undefined;
-    if (bound !== undefined) return boundAlternatives(bound);
-    const storageClass = this.#classes.get(className(claim, volume) ?? "");
-    return (storageClass?.allowedTopologies ?? []).map((term) =>
-      Requirements.of((term.matchLabelExpressions ?? []).map((one) => oneOf(one.key, one.values))),
-    );
   }
 
   #driver(claim: PersistentVolumeClaim | undefined, volume: Volume): string | undefined {
