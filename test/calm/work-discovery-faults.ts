@@ -25,7 +25,8 @@ export const DISCOVERY_FAULTS: Readonly<Record<string, MakeFault>> = {
       () => lists(call, field, () => []),
     ]),
   ),
-  // Short lists of subnets, security groups and images count as drift: the nodes are drained and replaced.
+  // Short lists of subnets, security groups and images are not here, because nothing defends against them: nodes that
+  // use the others count as drifted and are replaced (docs/explanation/safety.md).
   ...Object.fromEntries(
     Object.entries(LISTS)
       .filter(([, field]) => field.startsWith("InstanceType"))

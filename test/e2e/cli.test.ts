@@ -211,7 +211,9 @@ users: [{name: u, user: {}}]`,
     );
     const console = startWith({ KUBECONFIG: kubeconfig }, MAIN, "console");
     await console.says(/read-only: http:/);
-    await console.says(/the API server does not answer: connect ECONNREFUSED .* once it answers\./);
+    await console.says(
+      /the API server at http:\/\/127\.0\.0\.1:\d+\S* does not answer: connect ECONNREFUSED .*check the cluster.* It is tried again every 5 s, and this says when it works\./,
+    );
     console.child.kill("SIGINT");
     await console.ended;
     expect(console.err()).not.toContain("    at ");
