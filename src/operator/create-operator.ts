@@ -32,6 +32,7 @@ import { createManager } from "../kube/manager/manager.ts";
 import { KUBE_METRICS } from "../kube/metrics.ts";
 import type { Mirrors } from "../kube/mirror/mirror.ts";
 import { LiveMirrors } from "../kube/mirror/mirrors.ts";
+import type { AwaitRoom } from "../kube/transport/call-room.ts";
 import { meteredTransport } from "../kube/transport/metered-transport.ts";
 import { withServerClock } from "../kube/transport/server-clock.ts";
 import type { Transport } from "../kube/transport/transport.ts";
@@ -92,6 +93,8 @@ export interface OperatorDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly transport: Transport;
+  /** Lets reconciles wait while `transport` has many calls in progress. Absent: they begin at once. */
+  readonly awaitRoom?: AwaitRoom | undefined;
   /**
    * A separate transport for the Lease, so that renewals do not wait behind other requests. Absent: `transport` is
    * used.
@@ -263,7 +266,7 @@ function endImpairedIn(world: () => World): EndImpaired {
 }
 
 function managerOf(
-  { clock, random, log, options, namespace }: OperatorDeps,
+  { clock, random, log, options, namespace, awaitRoom }: OperatorDeps,
   mirrors: LiveMirrors,
   metrics: MetricsRegistry,
   controllers: readonly Controller[],
@@ -274,6 +277,7 @@ function managerOf(
     random: random.fork("operator/manager"),
     log,
     metrics,
+    awaitRoom,
     scope: createReconcileScope(random.fork("operator/reconciles")),
   });
   for (const controller of controllers) {

@@ -152,7 +152,7 @@ async function openCluster(
   { metricsPort, tell }: BedOptions,
 ): Promise<{ client: KubeClient; kubeconfig: string; close: () => Promise<void> }> {
   const stages = join(directory, "stages.yaml");
-  writeFileSync(stages, kwokStages());
+  writeFileSync(stages, `${KWOK_CONFIGURATION}---\n${kwokStages()}`);
   const ports = metricsPort === 0 ? {} : await podPortArguments(directory, metricsPort);
   const plane = await startControlPlane({
     directory,
@@ -175,6 +175,18 @@ async function openCluster(
     close: () => plane.stop(),
   };
 }
+
+/**
+ * By default, kwok renews the Leases of all Nodes with four workers. If a write takes longer than 40 ms, they are too
+ * slow for 1,000 Nodes. Then healthy Nodes become NotReady, and no pod runs on them.
+ */
+const KWOK_CONFIGURATION = `apiVersion: config.kwok.x-k8s.io/v1alpha1
+kind: KwokConfiguration
+options:
+  nodeLeaseParallelism: 16
+  nodePlayStageParallelism: 16
+  podPlayStageParallelism: 16
+`;
 
 /** The usual stages of kwok, and those of upstream's hack/kwok/stages, which replace stages of the same name. */
 function kwokStages(): string {

@@ -14,6 +14,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { KubeconfigError } from "../../kube/kubeconfig/entry.ts";
 import { clusterAccess } from "../../kube/kubeconfig/kubeconfig.ts";
+import { withCallRoom } from "../../kube/transport/call-room.ts";
 import { rateLimited } from "../../kube/transport/rate-limit.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 import { checkPort, PortError } from "../../listen/listener.ts";
@@ -179,7 +180,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
     clock,
     random,
     spans,
-    transport: rateLimited(transport, clock, requestLimits(options)),
+    ...withCallRoom(rateLimited(transport, clock, requestLimits(options)), clock),
     leaseTransport,
     log,
     options,

@@ -12,6 +12,7 @@ import type { Random } from "../../base/random.ts";
 import { besideOthers, type Steps } from "../../base/steps.ts";
 import { eachOf, isConflict, SeveralErrors, TerminalError } from "../errors.ts";
 import type { LiveMirrors } from "../mirror/mirrors.ts";
+import type { AwaitRoom } from "../transport/call-room.ts";
 import { Asker } from "./asker.ts";
 import {
   type Controller,
@@ -52,6 +53,8 @@ export interface ManagerDeps {
   /** Receives the metrics of controllers and queues that `KUBE_METRICS` declares. */
   readonly metrics?: Metrics;
   readonly scope?: ReconcileScope;
+  /** Lets reconciles wait while the API server has many calls to answer. Absent: they begin at once. */
+  readonly awaitRoom?: AwaitRoom | undefined;
 }
 
 /** Creates a manager that runs controllers over shared mirrors. */
@@ -60,8 +63,9 @@ export function createManager(deps: ManagerDeps): Manager {
   const queues: WorkQueue<Request>[] = [];
   const stops: (() => void)[] = [];
   const byName = new Map<string, WorkQueue<Request>>();
-  const mayWork = createGate(deps);
   let stopped = false;
+  const isCurrent = createGate(deps);
+  const mayWork = (): boolean => !stopped && isCurrent();
 
   /** Passes all existing objects to each controller. */
   function* feed(): Steps<void> {
@@ -166,7 +170,7 @@ function queueOf(
   mayWork: () => boolean,
 ): WorkQueue<Request> {
   const log = deps.log.with({ controller: controller.name });
-  const { clock, metrics, scope = NO_SCOPE } = deps;
+  const { clock, metrics, awaitRoom, scope = NO_SCOPE } = deps;
   const own = { controller: controller.name };
   const queue = { controller: controller.name, name: controller.name };
   return new WorkQueue<Request>({
@@ -177,6 +181,11 @@ function queueOf(
     keyOf: ({ kind, namespace, name }) => `${kind}/${namespace ?? ""}/${name}`,
     work: async (request) => {
       if (!mayWork()) return { requeueAfterMs: STALE_RETRY_MS };
+      const room = awaitRoom?.(controller.name);
+      if (room !== undefined) {
+        await room;
+        if (!mayWork()) return { requeueAfterMs: STALE_RETRY_MS };
+      }
       const startMs = clock.elapsedMs();
       const outcome: Outcome = await scope.during(controller, request, () =>
         controller.reconcile(request),
