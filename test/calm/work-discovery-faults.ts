@@ -25,20 +25,18 @@ export const DISCOVERY_FAULTS: Readonly<Record<string, MakeFault>> = {
       () => lists(call, field, () => []),
     ]),
   ),
-  // Short lists of subnets, security groups and images are not here, because nothing defends against them: nodes that
-  // use the others count as drifted and are replaced (docs/explanation/safety.md).
   ...Object.fromEntries(
-    Object.entries(LISTS)
-      .filter(([, field]) => field.startsWith("InstanceType"))
-      .map(([call, field]): [string, MakeFault] => [
-        `EC2 lists half of the ${field}`,
-        () => lists(call, field, (all) => all.filter((_, at) => at % 2 === 1)),
-      ]),
+    Object.entries(LISTS).map(([call, field]): [string, MakeFault] => [
+      `EC2 lists half of the ${field}`,
+      () => lists(call, field, (all) => all.filter((_, at) => at % 2 === 1)),
+    ]),
   ),
   ...Object.fromEntries(
     (
       [
         ["other images", { ImageId: "ami-0other" }],
+        ["other subnets", { SubnetId: "subnet-0other" }],
+        ["no security groups", { SecurityGroups: [], NetworkInterfaces: [] }],
         ["other types", { InstanceType: "c7g.medium" }],
         ["another zone", { Placement: { AvailabilityZone: "eu-central-1a" } }],
         ["no launch time", { LaunchTime: undefined }],

@@ -120,8 +120,18 @@ export interface AwsClass {
   readonly gpuSharing: string | undefined;
   /** Kubelet settings; v1 only. In older API versions they are in the pool. */
   readonly kubelet: KubeletConfiguration | undefined;
+  /** What the selectors of the class matched before, as its status says. */
+  readonly selectedBefore: SelectedBefore;
   /** Hash of the fields that cause static drift. A claim with another hash has drifted. */
   readonly hash: string;
+}
+
+/** IDs in the status of a class: what its selectors matched when the status was written. */
+export interface SelectedBefore {
+  readonly subnets: readonly string[];
+  readonly securityGroups: readonly { readonly id: string; readonly name?: string }[];
+  readonly amis: readonly string[];
+  readonly reservations: readonly string[];
 }
 
 /** Converts an EC2NodeClass (in v1 form), an AWSNodeTemplate, or a Provisioner with an inline provider. */
@@ -181,6 +191,7 @@ function fromNodeClass(native: EC2NodeClass): AwsClass {
     ipPrefixCount: spec.ipPrefixCount,
     gpuSharing: native.metadata.annotations?.[ANNOTATION_NVIDIA_CONSUMABLE_CAPACITY],
     kubelet: spec.kubelet,
+    selectedBefore: selectedBefore(native.status),
     hash: contentHash(staticPart(spec)),
   };
 }
@@ -193,6 +204,7 @@ function fromTemplate(native: AWSNodeTemplate): AwsClass {
     amiTerms: amiTerms(spec.amiSelector),
     userData: spec.userData,
     detailedMonitoring: spec.detailedMonitoring ?? false,
+    selectedBefore: selectedBefore(native.status),
     hash: contentHash(staticPart({ ...spec })),
   };
 }
@@ -205,6 +217,7 @@ function fromInline(native: Provisioner): AwsClass {
     amiTerms: [],
     userData: undefined,
     detailedMonitoring: false,
+    selectedBefore: selectedBefore(undefined),
     hash: contentHash(staticPart({ ...block })),
   };
 }
@@ -273,4 +286,19 @@ const NOT_STATIC: readonly string[] = [
 
 function staticPart(spec: object): unknown {
   return Object.fromEntries(Object.entries(spec).filter(([key]) => !NOT_STATIC.includes(key)));
+}
+
+function selectedBefore(status: object | undefined): SelectedBefore {
+  const written = (status ?? {}) as Readonly<Record<string, unknown>>;
+  const entries = (field: string): readonly { readonly id: string; readonly name?: string }[] => {
+    const list = written[field];
+    return Array.isArray(list) ? list.filter((one) => typeof one?.id === "string") : [];
+  };
+  const ids = (field: string): readonly string[] => entries(field).map(({ id }) => id);
+  return {
+    subnets: ids("subnets"),
+    securityGroups: entries("securityGroups"),
+    amis: ids("amis"),
+    reservations: ids("capacityReservations"),
+  };
 }

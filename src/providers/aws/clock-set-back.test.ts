@@ -112,7 +112,7 @@ describe("after the machine's clock is set back by an hour", () => {
 
   it("a subnet without free addresses is used again after its usual time", async () => {
     const clock = new VirtualClock();
-    const subnets = new Subnets({} as Ec2Api, clock, 60_000);
+    const subnets = new Subnets({ ec2: {} as Ec2Api, clock, log: SILENT, refreshMs: 60_000 });
     subnets.markExhausted("subnet-1");
     clock.setBack(HOUR_MS);
     expect(subnets.isExhausted("subnet-1")).toBe(true);

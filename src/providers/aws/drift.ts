@@ -1,6 +1,7 @@
 /**
  * Whether a launched instance still matches its node class: first by the hash of the static fields, then by what the
- * selectors match now. Pure; the first reason found is returned.
+ * selectors match now. A list or description of EC2 may be short or wrong, so a difference is drift only if EC2 proves
+ * it when it is asked by ID. Pure; the first reason found is returned.
  * upstream: pkg/cloudprovider/drift.go
  */
 import {
@@ -15,8 +16,10 @@ import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import { type Ami, amiFor } from "./ami/choose.ts";
 import type { Instance } from "./api/instances.ts";
 import type { SecurityGroup, Subnet } from "./api/network.ts";
+import type { CapacityReservation } from "./api/reservations.ts";
 import type { FoundPlacementGroup } from "./placementgroup/placement-groups.ts";
 import type { Reservation } from "./reservation/reservations.ts";
+import type { Proof } from "./selection/proven-lists.ts";
 
 /**
  * The version of the class hash. Only karpenter-ts uses it, so claims that another product created never count as
@@ -60,28 +63,139 @@ export function staticDrift(claim: NodeClaim, nodeClass: AwsClass): string | und
   return undefined;
 }
 
+/** The kinds of objects that a node is compared with, and EC2 is asked for by ID. */
+export type ProvenKind = "amis" | "subnets" | "securityGroups" | "reservations";
+
+/** A difference between a node and its class. It is drift only if EC2 proves it. */
+export interface Difference {
+  readonly reason: "AMIDrift" | "SecurityGroupDrift" | "SubnetDrift" | "CapacityReservationDrift";
+  readonly kind: ProvenKind;
+  /** IDs that the node has and the class does not select. */
+  readonly has: readonly string[];
+  /** IDs that the class selects and the node lacks. */
+  readonly lacks: readonly string[];
+}
+
+/** Facts that were read because of a difference. */
+export interface Evidence {
+  /** What EC2 proves about each ID of the differences. */
+  readonly proofs: Readonly<Record<ProvenKind, Proofs>>;
+  /** The instance, as EC2 describes it a second time. */
+  readonly again: Instance | undefined;
+}
+
+type Proofs = ReadonlyMap<string, Proof<Partial<Subnet> & Partial<CapacityReservation>>>;
+
 /**
- * The drift reason if image, subnet, security groups or reservation no longer match; undefined if they do.
+ * How image, security groups, subnet and reservation differ from what the class selects now. Empty lists of images,
+ * security groups and subnets are no difference, because the class is not ready then.
  * upstream: pkg/cloudprovider/drift.go.
  */
-export function dynamicDrift(input: DriftInput): string | undefined {
-  const { claim, type, amis, subnets, securityGroups, instance } = input;
-  const { reservations, placementGroup } = input;
+export function differences(input: DriftInput): readonly Difference[] {
+  const { claim, type, amis, subnets, securityGroups, instance, reservations } = input;
+  const found: Difference[] = [];
   const image = claim.status?.imageID;
   if (type !== undefined && image !== undefined && image !== "" && amis.length > 0) {
-    if (amiFor(type, amis)?.id !== image) return "AMIDrift";
+    const wanted = amiFor(type, amis)?.id;
+    const lacks = wanted === undefined ? [] : [wanted];
+    if (wanted !== image) found.push({ reason: "AMIDrift", kind: "amis", has: [image], lacks });
   }
-  if (instance === undefined) return undefined;
+  if (instance === undefined) return found;
   const has = instance.SecurityGroups.map((group) => group.GroupId).sort();
   const wants = securityGroups.map((group) => group.GroupId).sort();
-  if (wants.length > 0 && has.join() !== wants.join()) return "SecurityGroupDrift";
-  const inSubnet = subnets.some((subnet) => subnet.SubnetId === instance.SubnetId);
-  if (subnets.length > 0 && instance.SubnetId !== undefined && !inSubnet) return "SubnetDrift";
-  const reservation = instance.CapacityReservationId;
-  if (reservation !== undefined && !reservations.some((one) => one.id === reservation)) {
-    return "CapacityReservationDrift";
+  if (wants.length > 0 && has.join() !== wants.join())
+    found.push({
+      reason: "SecurityGroupDrift",
+      kind: "securityGroups",
+      has: has.filter((id) => !wants.includes(id)),
+      lacks: wants.filter((id) => !has.includes(id)),
+    });
+  const subnet = instance.SubnetId;
+  if (subnet !== undefined && subnets.length > 0 && subnets.every((one) => one.SubnetId !== subnet))
+    found.push({ reason: "SubnetDrift", kind: "subnets", has: [subnet], lacks: [] });
+  const id = instance.CapacityReservationId;
+  if (id !== undefined && reservations.every((one) => one.id !== id))
+    found.push({
+      reason: "CapacityReservationDrift",
+      kind: "reservations",
+      has: [id],
+      lacks: [],
+    });
+  return found;
+}
+
+/**
+ * The first difference that is proven. `doubted`: the others before it, of which EC2's answers are missing or
+ * contradict each other. `input`: what the class selects after EC2 was asked by ID.
+ */
+export function provenDrift(
+  input: DriftInput,
+  evidence: Evidence,
+): { readonly reason: string | undefined; readonly doubted: readonly Difference[] } {
+  const doubted: Difference[] = [];
+  for (const one of differences(input)) {
+    if (isProven(one, input, evidence)) return { reason: one.reason, doubted };
+    doubted.push(one);
   }
-  const group = claim.metadata.labels?.[LABEL_PLACEMENT_GROUP_ID];
-  if (group !== placementGroup?.id) return "PlacementGroupDrift";
-  return undefined;
+  const group = input.claim.metadata.labels?.[LABEL_PLACEMENT_GROUP_ID];
+  const isMoved = input.instance !== undefined && group !== input.placementGroup?.id;
+  return { reason: isMoved ? "PlacementGroupDrift" : undefined, doubted };
+}
+
+function isProven(one: Difference, input: DriftInput, { proofs, again }: Evidence): boolean {
+  const proofOf = (id: string) => proofs[one.kind].get(id);
+  if (one.kind === "amis") return isImageProven(one, input, proofs.amis);
+  const { instance } = input;
+  if (instance === undefined || again === undefined || !isSameDescription(instance, again))
+    return false;
+  if (one.kind === "securityGroups") {
+    // Each instance has at least one group.
+    if (instance.SecurityGroups.length === 0) return false;
+    return (
+      one.has.some((id) => proofOf(id)?.verdict === "refused") ||
+      one.lacks.some((id) => proofOf(id)?.verdict === "selected")
+    );
+  }
+  const zone = instance.Placement.AvailabilityZone;
+  // The subnet and the reservation of a running instance exist, and are in its zone.
+  return one.has.every((id) => {
+    const proof = proofOf(id);
+    return (
+      proof?.verdict === "refused" &&
+      (proof.one?.AvailabilityZone ?? zone) === zone &&
+      (proof.one?.InstanceType ?? instance.InstanceType) === instance.InstanceType
+    );
+  });
+}
+
+/**
+ * Whether the node's image is proven not to be the one that its type gets now. If no image fits the type, a parameter
+ * of SSM may just be missing, so what SSM does not name proves nothing then.
+ */
+function isImageProven(
+  { has, lacks }: Difference,
+  { nodeClass }: DriftInput,
+  proofs: Proofs,
+): boolean {
+  const isOut = has.every((id) => {
+    const verdict = proofs.get(id)?.verdict;
+    return verdict !== undefined && verdict !== "doubted";
+  });
+  if (!isOut) return false;
+  if (lacks.length > 0) return lacks.every((id) => proofs.get(id)?.verdict === "selected");
+  const { amiTerms } = nodeClass;
+  const bySsm = amiTerms.some((term) => (term.alias ?? term.ssmParameter) !== undefined);
+  return amiTerms.length > 0 && !bySsm;
+}
+
+function isSameDescription(a: Instance, b: Instance): boolean {
+  const groups = ({ SecurityGroups }: Instance): string =>
+    SecurityGroups.map(({ GroupId }) => GroupId)
+      .sort()
+      .join();
+  return (
+    groups(a) === groups(b) &&
+    a.SubnetId === b.SubnetId &&
+    a.CapacityReservationId === b.CapacityReservationId
+  );
 }

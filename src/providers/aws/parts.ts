@@ -5,6 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Metrics } from "../../base/metrics.ts";
+import { StandingProblems } from "../../base/standing-problems.ts";
 import type { EndImpaired } from "../../core/cloudprovider/cloud-provider.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/events.ts";
@@ -112,6 +113,8 @@ export interface AwsParts {
   readonly reservations: CapacityReservations;
   readonly placementGroups: PlacementGroups;
   readonly trials: Trials;
+  /** Differences of nodes that EC2's answers do not prove, as they were logged. */
+  readonly doubts: StandingProblems;
   readonly shifts: ZonalShifts;
   /** The account's quotas. Without quota awareness this object has none, so it refuses nothing. */
   readonly quotas: Quotas;
@@ -139,12 +142,14 @@ export function createParts(deps: AwsDeps): AwsParts {
     facts,
     prices,
     unavailable,
-    subnets: new Subnets(api.ec2, clock, settings.subnetRefreshMs ?? REFRESH_MS),
-    securityGroups: new SecurityGroups(
-      api.ec2,
-      clock,
-      settings.securityGroupRefreshMs ?? REFRESH_MS,
-    ),
+    subnets: new Subnets({
+      ...{ ec2: api.ec2, clock, log },
+      refreshMs: settings.subnetRefreshMs ?? REFRESH_MS,
+    }),
+    securityGroups: new SecurityGroups({
+      ...{ ec2: api.ec2, clock, log },
+      refreshMs: settings.securityGroupRefreshMs ?? REFRESH_MS,
+    }),
     amis: new Amis({
       ...{ api, clock, log },
       refreshMs: settings.amiRefreshMs ?? REFRESH_MS,
@@ -185,6 +190,7 @@ export function createParts(deps: AwsDeps): AwsParts {
     placementGroups: new PlacementGroups(api.ec2, clock),
     seen: new SeenTypes(clock),
     trials: new Trials(api.ec2, clock, clusterName),
+    doubts: new StandingProblems(log, clock),
     takenBack: new Set(),
   };
 }

@@ -13,14 +13,9 @@ import {
   LABEL_PLACEMENT_GROUP_PARTITION,
   LABEL_TOPOLOGY_ZONE_ID,
 } from "../../apis/aws/labels.ts";
-import type { AwsClass } from "../../apis/hub/aws-class.ts";
 import { claimKubelet } from "../../apis/hub/claim.ts";
 import type { PriceList } from "../../apis/karpenter/facts.ts";
-import {
-  INSTANCE_TYPE_LABEL_KEY,
-  NODEPOOL_LABEL_KEY,
-  PROVISIONER_NAME_LABEL_KEY,
-} from "../../apis/karpenter/labels.ts";
+import { NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
@@ -31,16 +26,16 @@ import { AwsError } from "./api/call.ts";
 import type { Instance } from "./api/instances.ts";
 import { clusterUid } from "./cluster/cluster-uid.ts";
 import { awsControllers } from "./controllers.ts";
-import { dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
+import { hashAnnotations, staticDrift } from "./drift.ts";
+import { selectionDrift } from "./drift-check.ts";
 import { describeError, isNotFound, ResolutionError } from "./errors.ts";
 import { listInstances } from "./instance/ec2-batches.ts";
 import { type LaunchInput, launch } from "./instance/launch.ts";
 import { launchedBefore } from "./instance/launched-before.ts";
 import { instanceClaim, instanceIdOf, type Launched, launchedClaim } from "./instance/to-claim.ts";
-import type { InstanceTypes } from "./instancetype/instance-types.ts";
 import { namedCalls } from "./named-calls.ts";
 import { notFoundText } from "./nodeclass/class-source.ts";
-import { type Resolved, readyClass, resolutionFailed, resolve } from "./nodeclass/resolve.ts";
+import { readyClass, resolutionFailed, typesOf } from "./nodeclass/resolve.ts";
 import type { OfferingKey } from "./offering/unavailable.ts";
 import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
 import { awsRepairPolicies } from "./repair-policies.ts";
@@ -104,7 +99,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       if (found === undefined) {
         throw new ResolutionError(`resolving node class, ${notFoundText(pool.classRef)}`);
       }
-      const { types } = await typesOf(deps, parts, found.nodeClass, pool.kubelet);
+      const { types } = await typesOf(deps.settings, parts, found.nodeClass, pool.kubelet);
       parts.seen.note(pool.id, types);
       return types;
     },
@@ -128,13 +123,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       const reason = staticDrift(claim, nodeClass);
       if (reason !== undefined) return reason;
       if (nodeClass.launchTemplateName !== undefined) return undefined;
-      const { resolved, types } = await typesOf(deps, parts, nodeClass, claimKubelet(claim));
-      const name = claim.metadata.labels?.[INSTANCE_TYPE_LABEL_KEY];
-      const type = types.find((one) => one.name === name);
-      const instance = await parts.batches.instance(
-        instanceIdOf(claim.status?.providerID ?? "") ?? "",
-      );
-      return dynamicDrift({ claim, nodeClass, type, instance, ...resolved });
+      return selectionDrift(deps, parts, claim, nodeClass);
     },
     isTakenBack: ({ metadata }) => parts.takenBack.has(metadata.uid ?? ""),
     repairPolicies: awsRepairPolicies(settings.repair ?? { rebootForRepair: false, legacy: false }),
@@ -207,9 +196,11 @@ async function launchInput(
   const found = readyClass(deps, parts.classes.ofClaim(claim), claim);
   const { nodeClass } = found;
   const kubelet = claimKubelet(claim) ?? nodeClass.kubelet;
-  const { resolved, types } = await typesOf(deps, parts, nodeClass, kubelet).catch((error) => {
-    throw resolutionFailed(error);
-  });
+  const { resolved, types } = await typesOf(deps.settings, parts, nodeClass, kubelet).catch(
+    (error) => {
+      throw resolutionFailed(error);
+    },
+  );
   const instanceProfile =
     nodeClass.launchTemplateName === undefined
       ? await parts.profiles.forLaunch(nodeClass, found.statusProfile)
@@ -311,17 +302,6 @@ async function reboot(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise
       throw new RebootRefusedError(`${text}; grant ec2:RebootInstances`, { cause: error });
     throw error;
   }
-}
-
-async function typesOf(
-  { settings }: AwsDeps,
-  parts: AwsParts,
-  nodeClass: AwsClass,
-  kubelet: Parameters<InstanceTypes["list"]>[1],
-): Promise<{ resolved: Resolved; types: readonly InstanceType[] }> {
-  const resolved = await resolve(parts, nodeClass, settings.reservedCapacity ?? true);
-  const types = await parts.instanceTypes.list(nodeClass, kubelet ?? nodeClass.kubelet, resolved);
-  return { resolved, types };
 }
 
 async function instanceOf(deps: AwsDeps, parts: AwsParts, providerId: string): Promise<Instance> {

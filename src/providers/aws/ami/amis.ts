@@ -5,14 +5,16 @@
  */
 import type { AmiSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import type { RequirementSpec } from "../../../apis/karpenter/nodepool.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { Logger } from "../../../base/log.ts";
 import { StandingProblems } from "../../../base/standing-problems.ts";
 import type { AwsApi } from "../api/aws-api.ts";
-import { AwsError, allPages } from "../api/call.ts";
+import { AwsError, allPages, type Filter } from "../api/call.ts";
 import type { DescribeImagesInput, Image } from "../api/images-and-types.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
+import { type Kind, type Proof, ProvenLists, type Question } from "../selection/proven-lists.ts";
 import { tagFilters } from "../subnet/filters.ts";
 import { type Ami, newestOfEach, tagRequirements, toAmi } from "./choose.ts";
 import { type SsmQuery, ssmQueries } from "./ssm-paths.ts";
@@ -35,78 +37,96 @@ export interface AmisDeps {
   readonly kubernetesVersion: () => Promise<string>;
 }
 
-type ClassPart = Pick<AwsClass, "amiFamily" | "amiTerms" | "amiTagRequirements">;
+type ClassPart = Pick<AwsClass, "amiFamily" | "amiTerms" | "amiTagRequirements" | "selectedBefore">;
+
+/** How the images of a class are found, and what makes them the class's own. */
+interface Search {
+  readonly questions: readonly Question[];
+  /** The instance types that an image fits: one list of requirements for each entry in the status. */
+  variantsOf(image: Image): readonly (readonly RequirementSpec[])[];
+}
 
 /** The images of a node class, by selector terms or by SSM parameters. Answers are cached. */
 export class Amis {
   readonly #deps: AmisDeps;
   /** Problems that are reported once while they last, by selector term or parameter. */
   readonly #problems: StandingProblems;
-  readonly #cache: TtlCache<readonly Ami[]>;
+  readonly #lists: ProvenLists<Image>;
   readonly #ssm: TtlCache<string | undefined>;
   readonly #mutableSsm: TtlCache<string | undefined>;
+  /** The images of a class, made from a list of EC2's images, by the search. */
+  readonly #made = new WeakMap<readonly Image[], Map<string, readonly Ami[]>>();
 
   constructor(deps: AmisDeps) {
     this.#deps = deps;
     this.#problems = new StandingProblems(deps.log, deps.clock);
-    this.#cache = new TtlCache(deps.clock, deps.refreshMs);
+    this.#lists = new ProvenLists({ ...deps, kind: kind(deps.api.ec2) });
     this.#ssm = new TtlCache(deps.clock, SSM_MS);
     this.#mutableSsm = new TtlCache(deps.clock, MUTABLE_SSM_MS);
   }
 
   /** The images of the class, newest first. Empty: none matches. */
   async list(nodeClass: ClassPart): Promise<readonly Ami[]> {
-    const kubernetes = await this.#deps.kubernetesVersion();
+    const { questions, variantsOf } = await this.#search(nodeClass);
+    const images = await this.#lists.list(questions, known(nodeClass));
     const { amiFamily, amiTerms, amiTagRequirements } = nodeClass;
-    const key = canonicalJson([kubernetes, amiFamily, amiTerms, amiTagRequirements]);
-    return this.#cache.get(key, () => this.#read(nodeClass, kubernetes));
+    const key = canonicalJson([amiFamily, amiTerms, amiTagRequirements]);
+    const made = this.#made.get(images) ?? new Map<string, readonly Ami[]>();
+    this.#made.set(images, made);
+    let amis = made.get(key);
+    if (amis === undefined) {
+      const nowMs = this.#deps.clock.now();
+      const all = images.flatMap((image) =>
+        variantsOf(image).map((variant) => toAmi(image, variant, nowMs)),
+      );
+      amis = newestOfEach(all.filter((ami) => ami !== undefined));
+      made.set(key, amis);
+    }
+    return amis;
   }
 
-  async #read(nodeClass: ClassPart, kubernetes: string): Promise<readonly Ami[]> {
+  /** What EC2 proves about the images with these IDs and the class. */
+  async prove(
+    nodeClass: ClassPart,
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, Proof<Image>>> {
+    const { questions } = await this.#search(nodeClass);
+    return this.#lists.prove(questions, known(nodeClass), ids);
+  }
+
+  async #search(nodeClass: ClassPart): Promise<Search> {
+    const kubernetes = await this.#deps.kubernetesVersion();
     const alias = nodeClass.amiTerms.find((term) => term.alias !== undefined)?.alias;
     if (nodeClass.amiTerms.length === 0 || alias !== undefined) {
       const version = alias?.split("@")[1] ?? "latest";
-      return this.#fromFamily(ssmQueries(nodeClass.amiFamily, kubernetes, version));
+      return this.#ofFamily(ssmQueries(nodeClass.amiFamily, kubernetes, version));
     }
-    const amiTerms = nodeClass.amiTerms.map((term) => ofVersion(term, kubernetes));
-    return this.#fromTerms({ ...nodeClass, amiTerms });
+    return {
+      questions: await this.#questions(
+        nodeClass.amiTerms.map((term) => ofVersion(term, kubernetes)),
+      ),
+      variantsOf: (image) => [nodeClass.amiTagRequirements ? tagRequirements(image) : []],
+    };
   }
 
-  async #fromFamily(queries: readonly SsmQuery[]): Promise<readonly Ami[]> {
+  async #ofFamily(queries: readonly SsmQuery[]): Promise<Search> {
     const ids = await Promise.all(queries.map((query) => this.#parameter(query.parameter)));
     const found = [...new Set(ids.filter((id) => id !== undefined))].sort();
     const tried = queries.map((query) => query.parameter).join(", ");
-    if (found.length === 0) {
+    if (found.length === 0)
       this.#problems.tell(tried, "no image found in SSM for this Kubernetes version", { tried });
-      return [];
-    }
-    this.#problems.over(tried);
-    const images = await this.#describe({ Filters: [{ Name: "image-id", Values: found }] });
-    const byId = new Map(images.map((image) => [image.ImageId, image]));
-    const nowMs = this.#deps.clock.now();
-    const amis = queries.flatMap((query, at) => {
-      const image = byId.get(ids[at] ?? "");
-      if (image === undefined) return [];
-      return query.variants.map((variant) => toAmi(image, variant, nowMs));
-    });
-    return newestOfEach(amis.filter((ami) => ami !== undefined));
-  }
-
-  async #fromTerms(nodeClass: ClassPart): Promise<readonly Ami[]> {
-    const inputs = await this.#inputs(nodeClass.amiTerms);
-    const answers = await Promise.all(inputs.map((input) => this.#describe(input)));
-    const images = new Map(answers.flat().map((image) => [image.ImageId, image]));
-    const nowMs = this.#deps.clock.now();
-    const amis = [...images.values()].map((image) =>
-      toAmi(image, nodeClass.amiTagRequirements ? tagRequirements(image) : [], nowMs),
-    );
-    return newestOfEach(amis.filter((ami) => ami !== undefined));
+    else this.#problems.over(tried);
+    return {
+      questions: found.length === 0 ? [] : [byIds(found)],
+      variantsOf: (image) =>
+        queries.flatMap(({ variants }, at) => (ids[at] === image.ImageId ? variants : [])),
+    };
   }
 
   /** Terms that have only an id share one query. A term with a name and no owner searches `self` and `amazon`. */
-  async #inputs(terms: readonly AmiSelectorTerm[]): Promise<readonly DescribeImagesInput[]> {
+  async #questions(terms: readonly AmiSelectorTerm[]): Promise<readonly Question[]> {
     const ids = new Set<string>();
-    const inputs: DescribeImagesInput[] = [];
+    const questions: Question[] = [];
     for (const { id, name, owner, tags, ssmParameter } of terms) {
       if (ssmParameter !== undefined) {
         const value = await this.#parameter(ssmParameter);
@@ -114,31 +134,19 @@ export class Amis {
       } else if (id !== undefined && name === undefined && tags === undefined) ids.add(id);
       else {
         const filters = [
-          ...(id === undefined ? [] : [{ Name: "image-id", Values: [id] }]),
+          ...(id === undefined ? [] : [{ Name: ID_FILTER, Values: [id] }]),
           ...(name === undefined ? [] : [{ Name: "name", Values: [name] }]),
           ...tagFilters(tags),
         ];
         const byName = name === undefined ? undefined : ["self", "amazon"];
         const owners = owner === undefined ? byName : [owner];
-        inputs.push({ Filters: filters, ...(owners === undefined ? {} : { Owners: owners }) });
+        questions.push({
+          Filters: [...filters, AVAILABLE],
+          ...(owners === undefined ? {} : { Owners: owners }),
+        });
       }
     }
-    if (ids.size === 0) return inputs;
-    return [{ Filters: [{ Name: "image-id", Values: [...ids].sort() }] }, ...inputs];
-  }
-
-  async #describe(input: DescribeImagesInput): Promise<readonly Image[]> {
-    const Filters = [...(input.Filters ?? []), { Name: "state", Values: ["available"] }];
-    const pages = await allPages((token) =>
-      this.#deps.api.ec2.describeImages({
-        ...input,
-        Filters,
-        IncludeDeprecated: true,
-        MaxResults: 1_000,
-        ...token,
-      }),
-    );
-    return pages.flatMap((page) => page.Images);
+    return ids.size === 0 ? questions : [byIds([...ids].sort()), ...questions];
   }
 
   /** The value of the parameter. Undefined: it does not exist. */
@@ -158,6 +166,44 @@ export class Amis {
       }
     });
   }
+}
+
+const ID_FILTER = "image-id";
+const AVAILABLE: Filter = { Name: "state", Values: ["available"] };
+
+function byIds(ids: readonly string[]): Question {
+  return { Filters: [{ Name: ID_FILTER, Values: ids }, AVAILABLE] };
+}
+
+function kind(ec2: AwsApi["ec2"]): Kind<Image> {
+  const read = async (input: DescribeImagesInput): Promise<readonly Image[]> => {
+    const pages = await allPages((token) =>
+      ec2.describeImages({ ...input, IncludeDeprecated: true, ...token }),
+    );
+    return pages.flatMap((page) => page.Images);
+  };
+  return {
+    plural: "images",
+    idFilter: ID_FILTER,
+    idOf: ({ ImageId }) => ImageId,
+    filterable: ({ ImageId, Name, State, OwnerId, ImageOwnerAlias, Tags }) => ({
+      fields: {
+        [ID_FILTER]: ImageId,
+        name: Name,
+        state: State,
+        "owner-id": OwnerId,
+        "owner-alias": ImageOwnerAlias,
+      },
+      tags: Tags,
+    }),
+    list: ({ Filters, Owners }) =>
+      read({ Filters, ...(Owners === undefined ? {} : { Owners }), MaxResults: 1_000 }),
+    byId: (ImageIds) => read({ ImageIds }),
+  };
+}
+
+function known({ selectedBefore }: ClassPart): ReadonlyMap<string, undefined> {
+  return new Map(selectedBefore.amis.map((id) => [id, undefined]));
 }
 
 /** Replaces `{kubernetesVersion}` in names and parameters by the version of the cluster. karpenter-ts only. */

@@ -31,7 +31,8 @@ async function after(code: string) {
     describeCapacityReservations: async () => ({ CapacityReservations: CapacityReservations_ }),
   } as never;
   const reservations = new CapacityReservations({ ec2, clock, log: SILENT });
-  await reservations.list({ reservationTerms: [{ tags: { team: "a" } }] });
+  const selectedBefore = { subnets: [], securityGroups: [], amis: [], reservations: [] };
+  await reservations.list({ reservationTerms: [{ tags: { team: "a" } }], selectedBefore });
   const unavailable = new UnavailableOfferings(clock, SILENT);
   const offerings: Offering[] = [
     { zone: "a", capacityType: "reserved", priceMicroUsd: 0, available: true },

@@ -7,11 +7,13 @@ import {
   InsufficientCapacityError,
   NodeClassNotReadyError,
 } from "../../../core/cloudprovider/errors.ts";
+import type { InstanceType } from "../../../core/cloudprovider/instance-type.ts";
 import type { Ami } from "../ami/choose.ts";
 import type { SecurityGroup, Subnet } from "../api/network.ts";
 import { describeError, ResolutionError } from "../errors.ts";
 import { nodeClassNotFound } from "../events.ts";
-import type { AwsDeps, AwsParts } from "../parts.ts";
+import type { InstanceTypes } from "../instancetype/instance-types.ts";
+import type { AwsDeps, AwsParts, AwsSettings } from "../parts.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 import type { Reservation } from "../reservation/reservations.ts";
 import { type FoundClass, notFoundText } from "./class-source.ts";
@@ -68,6 +70,18 @@ export async function resolve(
     );
   }
   return { subnets, securityGroups, amis, reservations, placementGroup };
+}
+
+/** What the selectors of the class match now, and the instance types that follow. */
+export async function typesOf(
+  { reservedCapacity = true }: AwsSettings,
+  parts: AwsParts,
+  nodeClass: AwsClass,
+  kubelet: Parameters<InstanceTypes["list"]>[1],
+): Promise<{ resolved: Resolved; types: readonly InstanceType[] }> {
+  const resolved = await resolve(parts, nodeClass, reservedCapacity);
+  const types = await parts.instanceTypes.list(nodeClass, kubelet ?? nodeClass.kubelet, resolved);
+  return { resolved, types };
 }
 
 /** The class if launches may use it, or the error that says why not. */

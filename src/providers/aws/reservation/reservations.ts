@@ -6,13 +6,15 @@
 import type { CapacityReservationSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { type Clock, fromRfc3339 } from "../../../base/clock.ts";
-import { canonicalJson } from "../../../base/json.ts";
 import type { Logger } from "../../../base/log.ts";
 import { allPages, type Filter } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
-import type { CapacityReservation } from "../api/reservations.ts";
-import { TtlCache } from "../cache/ttl-cache.ts";
+import type {
+  CapacityReservation,
+  DescribeCapacityReservationsInput,
+} from "../api/reservations.ts";
 import { isNotFound } from "../errors.ts";
+import { type Kind, type Proof, ProvenLists, type Question } from "../selection/proven-lists.ts";
 import { tagFilters } from "../subnet/filters.ts";
 
 const REFRESH_MS = 60_000;
@@ -42,10 +44,9 @@ export interface Reservation {
 
 /** Reservations with their free count: what EC2 says, minus launches since then. */
 export class CapacityReservations {
-  readonly #ec2: Ec2Api;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #cache: TtlCache<readonly CapacityReservation[]>;
+  readonly #lists: ProvenLists<CapacityReservation>;
   /** How many more instances each reservation can take, by id. */
   readonly #available = new Map<string, number>();
   /** Provider ids of ended instances that freed their place, and when each is forgotten. */
@@ -53,10 +54,9 @@ export class CapacityReservations {
   #version = 0;
 
   constructor(deps: { ec2: Ec2Api; clock: Clock; log: Logger }) {
-    this.#ec2 = deps.ec2;
     this.#clock = deps.clock;
     this.#log = deps.log;
-    this.#cache = new TtlCache(deps.clock, REFRESH_MS);
+    this.#lists = new ProvenLists({ ...deps, refreshMs: REFRESH_MS, kind: this.#kind(deps.ec2) });
   }
 
   /** A number that changes when counts of reservations change. Caches have it in their keys. */
@@ -93,55 +93,54 @@ export class CapacityReservations {
   }
 
   /** The reservations by id, without ended ones. Rejects if EC2 does not answer. */
-  async list(nodeClass: Pick<AwsClass, "reservationTerms">): Promise<readonly Reservation[]> {
-    const terms = nodeClass.reservationTerms;
-    if (terms.length === 0) return [];
-    const found = await this.#cache.get(canonicalJson(terms), () => this.#read(terms));
+  async list(nodeClass: ClassPart): Promise<readonly Reservation[]> {
+    if (nodeClass.reservationTerms.length === 0) return [];
+    const found = await this.#lists.list(questions(nodeClass), known(nodeClass));
     const nowMs = this.#clock.now();
     return found.flatMap((one) => this.#toReservation(one, nowMs));
   }
 
-  async #read(
-    terms: readonly CapacityReservationSelectorTerm[],
-  ): Promise<readonly CapacityReservation[]> {
-    const answers = await Promise.all(terms.map((term) => this.#ofTerm(term)));
-    const byId = new Map<string, CapacityReservation>();
-    for (const one of answers.flat()) {
-      byId.set(one.CapacityReservationId, one);
-      this.#set(one.CapacityReservationId, one.AvailableInstanceCount);
-    }
-    return [...byId.values()].sort((a, b) =>
-      a.CapacityReservationId < b.CapacityReservationId ? -1 : 1,
-    );
+  /** What EC2 proves about the reservations with these IDs and the class. */
+  prove(
+    nodeClass: ClassPart,
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, Proof<CapacityReservation>>> {
+    return this.#lists.prove(questions(nodeClass), known(nodeClass), ids);
   }
 
-  async #ofTerm(term: CapacityReservationSelectorTerm): Promise<readonly CapacityReservation[]> {
-    const { id, ownerID, instanceMatchCriteria, availabilityZone, tags } = term;
-    const active: Filter = { Name: "state", Values: ["active"] };
-    const Filters = [
-      active,
-      ...(ownerID === undefined ? [] : [{ Name: "owner-id", Values: [ownerID] }]),
-      ...(instanceMatchCriteria === undefined
-        ? []
-        : [{ Name: "instance-match-criteria", Values: [instanceMatchCriteria] }]),
-      ...(availabilityZone === undefined
-        ? []
-        : [{ Name: "availability-zone", Values: [availabilityZone] }]),
-      ...tagFilters(tags),
-    ];
-    const input =
-      id === undefined
-        ? { Filters, MaxResults: PAGE }
-        : { CapacityReservationIds: [id], Filters: [active] };
-    try {
+  #kind(ec2: Ec2Api): Kind<CapacityReservation> {
+    const read = async (input: DescribeCapacityReservationsInput) => {
       const pages = await allPages((token) =>
-        this.#ec2.describeCapacityReservations({ ...input, ...token }),
+        ec2.describeCapacityReservations({ ...input, ...token }),
       );
-      return pages.flatMap((page) => page.CapacityReservations);
-    } catch (error) {
-      if (isNotFound(error)) return [];
-      throw error;
-    }
+      const found = pages.flatMap((page) => page.CapacityReservations);
+      for (const one of found) this.#set(one.CapacityReservationId, one.AvailableInstanceCount);
+      return found;
+    };
+    return {
+      plural: "capacity reservations",
+      idFilter: undefined,
+      idOf: ({ CapacityReservationId }) => CapacityReservationId,
+      filterable: (one) => ({
+        fields: {
+          state: one.State,
+          "owner-id": one.OwnerId,
+          "instance-match-criteria": one.InstanceMatchCriteria,
+          "availability-zone": one.AvailabilityZone,
+        },
+        tags: one.Tags,
+      }),
+      list: async ({ Filters, ids }) => {
+        if (ids === undefined) return read({ Filters, MaxResults: PAGE });
+        try {
+          return await read({ CapacityReservationIds: ids, Filters });
+        } catch (error) {
+          if (isNotFound(error)) return [];
+          throw error;
+        }
+      },
+      byId: (CapacityReservationIds) => read({ CapacityReservationIds }),
+    };
   }
 
   /**
@@ -186,4 +185,32 @@ export class CapacityReservations {
     this.#available.set(id, count);
     this.#version++;
   }
+}
+
+type ClassPart = Pick<AwsClass, "reservationTerms" | "selectedBefore">;
+
+function questions({ reservationTerms }: ClassPart): readonly Question[] {
+  return reservationTerms.map(questionOf);
+}
+
+/** A term with an ID asks for that reservation, whatever its other fields say. */
+function questionOf(term: CapacityReservationSelectorTerm): Question {
+  const { id, ownerID, instanceMatchCriteria, availabilityZone, tags } = term;
+  const active: Filter = { Name: "state", Values: ["active"] };
+  if (id !== undefined) return { Filters: [active], ids: [id] };
+  const filter = (Name: string, value: string | undefined): readonly Filter[] =>
+    value === undefined ? [] : [{ Name, Values: [value] }];
+  return {
+    Filters: [
+      active,
+      ...filter("owner-id", ownerID),
+      ...filter("instance-match-criteria", instanceMatchCriteria),
+      ...filter("availability-zone", availabilityZone),
+      ...tagFilters(tags),
+    ],
+  };
+}
+
+function known({ selectedBefore }: ClassPart): ReadonlyMap<string, undefined> {
+  return new Map(selectedBefore.reservations.map((id) => [id, undefined]));
 }

@@ -2,47 +2,78 @@
  * The security groups of a class. All that match are attached.
  * upstream: pkg/providers/securitygroup
  */
-import type { SecurityGroupSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";
-import { canonicalJson } from "../../../base/json.ts";
+import type { Logger } from "../../../base/log.ts";
 import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { SecurityGroup } from "../api/network.ts";
-import { TtlCache } from "../cache/ttl-cache.ts";
+import { type Kind, type Proof, ProvenLists, type Question } from "../selection/proven-lists.ts";
 import { filterSets } from "../subnet/filters.ts";
 
 const PAGE = 500;
 
+type ClassPart = Pick<AwsClass, "securityGroupTerms" | "selectedBefore">;
+
 /** The security groups of a node class. Answers are cached. */
 export class SecurityGroups {
-  readonly #ec2: Ec2Api;
-  readonly #cache: TtlCache<readonly SecurityGroup[]>;
+  readonly #lists: ProvenLists<SecurityGroup>;
 
   /** `refreshMs`: how long an answer is cached. */
-  constructor(ec2: Ec2Api, clock: Clock, refreshMs: number) {
-    this.#ec2 = ec2;
-    this.#cache = new TtlCache(clock, refreshMs);
+  constructor(deps: { ec2: Ec2Api; clock: Clock; log: Logger; refreshMs: number }) {
+    this.#lists = new ProvenLists({ ...deps, kind: kind(deps.ec2) });
   }
 
   /** The groups, sorted by id. */
-  list(nodeClass: Pick<AwsClass, "securityGroupTerms">): Promise<readonly SecurityGroup[]> {
-    const terms = nodeClass.securityGroupTerms;
-    return this.#cache.get(canonicalJson(terms), () => this.#read(terms));
+  list(nodeClass: ClassPart): Promise<readonly SecurityGroup[]> {
+    return this.#lists.list(questions(nodeClass), known(nodeClass));
   }
 
-  async #read(terms: readonly SecurityGroupSelectorTerm[]): Promise<readonly SecurityGroup[]> {
-    const answers = await Promise.all(
-      filterSets(terms, "group-id", "group-name").map((Filters) =>
-        allPages((token) =>
-          this.#ec2.describeSecurityGroups({ Filters, MaxResults: PAGE, ...token }),
-        ),
-      ),
-    );
-    const byId = new Map<string, SecurityGroup>();
-    for (const group of answers.flat().flatMap((page) => page.SecurityGroups)) {
-      byId.set(group.GroupId, group);
-    }
-    return [...byId.values()].sort((a, b) => (a.GroupId < b.GroupId ? -1 : 1));
+  /** What EC2 proves about the groups with these IDs and the class. */
+  prove(
+    nodeClass: ClassPart,
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, Proof<SecurityGroup>>> {
+    return this.#lists.prove(questions(nodeClass), known(nodeClass), ids);
   }
+}
+
+const FILTERS = { idFilter: "group-id", nameFilter: "group-name" } as const;
+
+function kind(ec2: Ec2Api): Kind<SecurityGroup> {
+  const { idFilter, nameFilter } = FILTERS;
+  return {
+    plural: "security groups",
+    idFilter,
+    idOf: ({ GroupId }) => GroupId,
+    filterable: ({ GroupId, GroupName, Tags }) => ({
+      fields: { [idFilter]: GroupId, [nameFilter]: GroupName },
+      tags: Tags,
+    }),
+    list: async ({ Filters }) => {
+      const pages = await allPages((token) =>
+        ec2.describeSecurityGroups({ Filters, MaxResults: PAGE, ...token }),
+      );
+      return pages.flatMap((page) => page.SecurityGroups);
+    },
+    byId: async (GroupIds) => {
+      const pages = await allPages((token) => ec2.describeSecurityGroups({ GroupIds, ...token }));
+      return pages.flatMap((page) => page.SecurityGroups);
+    },
+  };
+}
+
+function questions({ securityGroupTerms }: ClassPart): readonly Question[] {
+  const sets = filterSets(securityGroupTerms, FILTERS.idFilter, FILTERS.nameFilter);
+  return sets.map((Filters) => ({ Filters }));
+}
+
+/** A launch needs only the ID of a group, so the status of the class tells enough. */
+function known({ selectedBefore }: ClassPart): ReadonlyMap<string, SecurityGroup> {
+  return new Map(
+    selectedBefore.securityGroups.map(({ id, name = "" }) => [
+      id,
+      { GroupId: id, GroupName: name, Tags: [] },
+    ]),
+  );
 }

@@ -3,14 +3,13 @@
  * only once a minute, so addresses for launches since then are counted here.
  * upstream: pkg/providers/subnet
  */
-import type { SubnetSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";
-import { canonicalJson } from "../../../base/json.ts";
+import type { Logger } from "../../../base/log.ts";
 import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { Subnet } from "../api/network.ts";
-import { TtlCache } from "../cache/ttl-cache.ts";
+import { type Kind, type Proof, ProvenLists, type Question } from "../selection/proven-lists.ts";
 import { filterSets } from "./filters.ts";
 
 const PAGE = 500;
@@ -19,9 +18,8 @@ const EXHAUSTED_MS = 180_000;
 
 /** The subnets of a node class, with free addresses minus those of launches since the last reading. */
 export class Subnets {
-  readonly #ec2: Ec2Api;
   readonly #clock: Clock;
-  readonly #cache: TtlCache<readonly Subnet[]>;
+  readonly #lists: ProvenLists<Subnet>;
   /** Addresses taken by launches since the count was read. */
   readonly #inFlight = new Map<string, number>();
   readonly #exhaustedUntilMs = new Map<string, number>();
@@ -29,16 +27,23 @@ export class Subnets {
   readonly #zoneIds = new Map<string, string>();
 
   /** `refreshMs`: how long an answer is cached. */
-  constructor(ec2: Ec2Api, clock: Clock, refreshMs: number) {
-    this.#ec2 = ec2;
-    this.#clock = clock;
-    this.#cache = new TtlCache(clock, refreshMs);
+  constructor(deps: { ec2: Ec2Api; clock: Clock; log: Logger; refreshMs: number }) {
+    this.#clock = deps.clock;
+    this.#lists = new ProvenLists({ ...deps, kind: this.#kind(deps.ec2) });
   }
 
   /** The subnets of the class: those with the most free addresses first, then by id. */
-  list(nodeClass: Pick<AwsClass, "subnetTerms">): Promise<readonly Subnet[]> {
-    const terms = nodeClass.subnetTerms;
-    return this.#cache.get(canonicalJson(terms), () => this.#read(terms));
+  async list(nodeClass: ClassPart): Promise<readonly Subnet[]> {
+    const found = await this.#lists.list(questions(nodeClass), known(nodeClass));
+    return [...found].sort(
+      (a, b) =>
+        b.AvailableIpAddressCount - a.AvailableIpAddressCount || (a.SubnetId < b.SubnetId ? -1 : 1),
+    );
+  }
+
+  /** What EC2 proves about the subnets with these IDs and the class. */
+  prove(nodeClass: ClassPart, ids: readonly string[]): Promise<ReadonlyMap<string, Proof<Subnet>>> {
+    return this.#lists.prove(questions(nodeClass), known(nodeClass), ids);
   }
 
   /** The subnet to launch into, for each zone. A zone whose subnets have no free address is left out. */
@@ -77,22 +82,45 @@ export class Subnets {
     return subnet.AvailableIpAddressCount - (this.#inFlight.get(subnet.SubnetId) ?? 0);
   }
 
-  async #read(terms: readonly SubnetSelectorTerm[]): Promise<readonly Subnet[]> {
-    const answers = await Promise.all(
-      filterSets(terms, "subnet-id", "tag:Name").map((Filters) =>
-        allPages((token) => this.#ec2.describeSubnets({ Filters, MaxResults: PAGE, ...token })),
-      ),
-    );
-    const byId = new Map<string, Subnet>();
-    for (const subnet of answers.flat().flatMap((page) => page.Subnets)) {
-      byId.set(subnet.SubnetId, subnet);
-      this.#inFlight.delete(subnet.SubnetId);
-      const { AvailabilityZone, AvailabilityZoneId } = subnet;
+  #kind(ec2: Ec2Api): Kind<Subnet> {
+    const { idFilter } = FILTERS;
+    return {
+      plural: "subnets",
+      idFilter,
+      idOf: ({ SubnetId }) => SubnetId,
+      filterable: ({ SubnetId, Tags }) => ({ fields: { [idFilter]: SubnetId }, tags: Tags }),
+      list: async ({ Filters }) => {
+        const pages = await allPages((token) =>
+          ec2.describeSubnets({ Filters, MaxResults: PAGE, ...token }),
+        );
+        return this.#seen(pages.flatMap((page) => page.Subnets));
+      },
+      byId: async (SubnetIds) => {
+        const pages = await allPages((token) => ec2.describeSubnets({ SubnetIds, ...token }));
+        return this.#seen(pages.flatMap((page) => page.Subnets));
+      },
+    };
+  }
+
+  /** Takes in fresh counts of free addresses, and the ids of zones. */
+  #seen(subnets: readonly Subnet[]): readonly Subnet[] {
+    for (const { SubnetId, AvailabilityZone, AvailabilityZoneId } of subnets) {
+      this.#inFlight.delete(SubnetId);
       if (AvailabilityZoneId !== undefined) this.#zoneIds.set(AvailabilityZone, AvailabilityZoneId);
     }
-    return [...byId.values()].sort(
-      (a, b) =>
-        b.AvailableIpAddressCount - a.AvailableIpAddressCount || (a.SubnetId < b.SubnetId ? -1 : 1),
-    );
+    return subnets;
   }
+}
+
+type ClassPart = Pick<AwsClass, "subnetTerms" | "selectedBefore">;
+
+const FILTERS = { idFilter: "subnet-id", nameFilter: "tag:Name" } as const;
+
+function questions({ subnetTerms }: ClassPart): readonly Question[] {
+  const sets = filterSets(subnetTerms, FILTERS.idFilter, FILTERS.nameFilter);
+  return sets.map((Filters) => ({ Filters }));
+}
+
+function known({ selectedBefore }: ClassPart): ReadonlyMap<string, undefined> {
+  return new Map(selectedBefore.subnets.map((id) => [id, undefined]));
 }

@@ -1,0 +1,92 @@
+/**
+ * Whether a node still has what its class selects now: image, security groups, subnet, reservation, placement group.
+ * Gathers the facts for drift.ts. EC2 is asked by ID only if there is a difference, once for each list and ID.
+ */
+import type { AwsClass } from "../../apis/hub/aws-class.ts";
+import { claimKubelet } from "../../apis/hub/claim.ts";
+import { INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import {
+  type Difference,
+  type DriftInput,
+  differences,
+  type Evidence,
+  type ProvenKind,
+  provenDrift,
+} from "./drift.ts";
+import { instanceIdOf } from "./instance/to-claim.ts";
+import { typesOf } from "./nodeclass/resolve.ts";
+import type { AwsDeps, AwsParts } from "./parts.ts";
+
+/** The reason of a drift that EC2 proves. A difference that it does not prove is logged. */
+export async function selectionDrift(
+  deps: AwsDeps,
+  parts: AwsParts,
+  claim: NodeClaim,
+  nodeClass: AwsClass,
+): Promise<string | undefined> {
+  const id = instanceIdOf(claim.status?.providerID ?? "") ?? "";
+  const first = await inputOf(deps, parts, claim, nodeClass);
+  const instance = await parts.batches.instance(id);
+  const found = differences({ ...first, instance });
+  const none: Evidence = { proofs: NO_PROOFS, again: undefined };
+  if (found.length === 0) return provenDrift({ ...first, instance }, none).reason;
+  const evidence = await gather(parts, nodeClass, found, id);
+  const input = { ...(await inputOf(deps, parts, claim, nodeClass)), instance };
+  const { reason, doubted } = provenDrift(input, evidence);
+  for (const one of doubted) tell(deps, parts, nodeClass, one);
+  return reason;
+}
+
+const NO_PROOFS = {
+  amis: new Map(),
+  subnets: new Map(),
+  securityGroups: new Map(),
+  reservations: new Map(),
+};
+
+async function inputOf(
+  { settings }: AwsDeps,
+  parts: AwsParts,
+  claim: NodeClaim,
+  nodeClass: AwsClass,
+): Promise<Omit<DriftInput, "instance">> {
+  const { resolved, types } = await typesOf(settings, parts, nodeClass, claimKubelet(claim));
+  const name = claim.metadata.labels?.[INSTANCE_TYPE_LABEL_KEY];
+  return { claim, nodeClass, type: types.find((one) => one.name === name), ...resolved };
+}
+
+async function gather(
+  parts: AwsParts,
+  nodeClass: AwsClass,
+  found: readonly Difference[],
+  instanceId: string,
+): Promise<Evidence> {
+  const prove = async (kind: ProvenKind): Promise<Evidence["proofs"][ProvenKind]> => {
+    const ids = found
+      .filter((one) => one.kind === kind)
+      .flatMap(({ has, lacks }) => [...has, ...lacks]);
+    return ids.length === 0 ? new Map() : parts[kind].prove(nodeClass, ids);
+  };
+  const ofInstance = found.some(({ kind }) => kind !== "amis");
+  const [again, amis, subnets, securityGroups, reservations] = await Promise.all([
+    ofInstance ? parts.batches.instance(instanceId) : undefined,
+    prove("amis"),
+    prove("subnets"),
+    prove("securityGroups"),
+    prove("reservations"),
+  ]);
+  return { proofs: { amis, subnets, securityGroups, reservations }, again };
+}
+
+function tell(
+  { log }: AwsDeps,
+  { doubts }: AwsParts,
+  nodeClass: AwsClass,
+  { reason, has, lacks }: Difference,
+): void {
+  const message =
+    "EC2's lists differ from what a node has, and its answers by ID do not prove it; the node does not drift";
+  if (doubts.isNews(`${nodeClass.id} ${reason}`, message))
+    log.warn(message, { nodeClass: nodeClass.id, reason, has, lacks });
+}
