@@ -312,17 +312,20 @@ describe("karpenter doctor and bundle on a cluster", () => {
       ...one,
       allowed: !one.resource.startsWith("leases."),
     }));
-    const remedies = (deployments: DoctorFacts["deployments"]) =>
-      judged({ ...facts, rights, deployments })
+    const usual = rights.filter(({ allowed }) => !allowed);
+    const elsewhere = usual.map((one) => ({ ...one, namespace: "elsewhere" }));
+    const renamed = usual.map((one) => ({ ...one, name: "another" }));
+    const remedies = (missing: DoctorFacts["rights"]) =>
+      judged({ ...facts, rights: missing })
         .filter(({ area, state }) => area === "rights" && state === "todo")
         .map(({ remedy }) => remedy);
-    const env = [{ name: "LEADER_ELECTION_NAMESPACE", value: "elsewhere" }];
-    const template = { spec: { containers: [{ name: "controller", env }] } };
-    const other = { ...DEPLOYMENT, spec: { ...DEPLOYMENT.spec, template } };
-    expect(remedies([DEPLOYMENT])).toEqual([expect.stringContaining("the chart's roles")]);
-    expect(remedies([other as unknown as typeof DEPLOYMENT])).toEqual([
-      expect.stringContaining("additionalClusterRoleRules"),
-    ]);
+    const ofChart = expect.stringContaining("the chart's roles");
+    const ofRules = expect.stringContaining("additionalClusterRoleRules");
+    expect(remedies(rights)).toEqual([ofChart]);
+    expect(remedies(elsewhere)).toEqual([ofRules]);
+    expect(remedies(renamed)).toEqual([ofRules]);
+    // Another Karpenter's Lease does not change what is said about the usual one.
+    expect(remedies([...usual, ...elsewhere])).toEqual([ofChart, ofRules]);
   });
 
   it("the doctor says nothing of what it could not read, but that", async () => {

@@ -1,11 +1,19 @@
 /** Tests with real sockets on loopback: what unknown clients can make a listener do, and what it never lets them do. */
 import { type IncomingMessage, type RequestOptions, request } from "node:http";
 import { connect, type Socket } from "node:net";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { generate } from "selfsigned";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Logger, SILENT } from "../base/log.ts";
 import { type Exchange, Refusal } from "./exchange.ts";
 import type { Limits } from "./limits.ts";
-import { checkPort, type Listener, PortError, startListener } from "./listener.ts";
+import {
+  checkPort,
+  type Listener,
+  PortError,
+  startListener,
+  type TlsIdentity,
+} from "./listener.ts";
 import { shownUrl } from "./shown-url.ts";
 
 const HOST = "127.0.0.1";
@@ -27,13 +35,15 @@ interface Served {
 async function serve(
   handle: (exchange: Exchange) => Promise<void>,
   limits: Partial<Limits> = {},
+  tls?: TlsIdentity,
 ): Promise<Served> {
   const lines: string[] = [];
   const say = (level: string) => (message: string, fields?: object) => {
     lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
   };
   const log: Logger = { ...SILENT, warn: say("warn"), error: say("error") };
-  const options = { name: "test", port: 0, host: HOST, log, handle };
+  const secured = tls === undefined ? {} : { tls };
+  const options = { name: "test", port: 0, host: HOST, log, handle, ...secured };
   const listener = await startListener({ ...options, limits: { sharePercent: 100, ...limits } });
   listeners.push(listener);
   return { port: listener.port, lines };
@@ -357,6 +367,68 @@ describe("a plain HTTP listener on loopback", () => {
     for (const origin of ["https://evil.example", "null", "file://"])
       expect([origin, await status({ origin })]).toEqual([origin, 403]);
     expect(await status({ "sec-fetch-site": "cross-site" })).toBe(403);
+  });
+});
+
+async function identity(name: string): Promise<TlsIdentity> {
+  const made = await generate([{ name: "commonName", value: name }], { keyType: "ec" });
+  return { certPem: made.cert, keyPem: made.private };
+}
+
+/** An open TLS connection, to which the test writes every byte itself. */
+async function openTls({ port }: Served): Promise<{ socket: TLSSocket; closed: Promise<string> }> {
+  const socket = connectTls({ port, host: HOST, rejectUnauthorized: false });
+  sockets.push(socket);
+  let text = "";
+  socket.on("data", (chunk) => {
+    text += String(chunk);
+  });
+  socket.on("error", () => undefined);
+  const closed = new Promise<string>((resolve) => socket.on("close", () => resolve(text)));
+  await new Promise((resolve, reject) => {
+    socket.once("secureConnect", resolve);
+    socket.once("error", reject);
+  });
+  return { socket, closed };
+}
+
+const GET = "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+
+describe("a listener with TLS", () => {
+  it("closes clients that speak no TLS or stop in the handshake, with few log lines, and answers the next", async () => {
+    const served = await serve(measure, { headerMs: 300, receiveMs: 300 }, await identity("a"));
+    const plain = Array.from({ length: 40 }, () => open(served, GET).closed);
+    // The beginning of a handshake that is never continued.
+    const half = open(served, "\x16\x03\x01\x02\x00").closed;
+    await Promise.all(plain);
+    await half;
+    expect(served.lines.length).toBeLessThan(10);
+    const { socket, closed } = await openTls(served);
+    socket.write(GET);
+    expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it("closes a connection that sends its headers slowly, and counts no time in which the process was busy", async () => {
+    const served = await serve(measure, { headerMs: 400, receiveMs: 400 }, await identity("a"));
+    const slow = await openTls(served);
+    slow.socket.write("GET / HTTP/1.1\r\nhost: localhost\r\nx-a: ");
+    expect(await slow.closed).toMatch(/^HTTP\/1\.1 408 /);
+    const busy = await openTls(served);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    setImmediate(() => {
+      busy.socket.write(GET);
+      const untilMs = Date.now() + 700;
+      while (Date.now() < untilMs);
+    });
+    expect(await busy.closed).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it("uses another certificate for new connections once it is replaced", async () => {
+    const served = await serve(measure, {}, await identity("a"));
+    const nameOf = ({ socket }: { socket: TLSSocket }) => socket.getPeerCertificate().subject.CN;
+    expect(nameOf(await openTls(served))).toBe("a");
+    listeners.at(-1)?.use(await identity("b"));
+    expect(nameOf(await openTls(served))).toBe("b");
   });
 });
 

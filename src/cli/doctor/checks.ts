@@ -18,7 +18,6 @@ import { BRAKE_CONDITION, shownBrake } from "../../core/safety/brake-condition.t
 import { SET_BACK_CONDITION, setBackShown } from "../../core/safety/set-back.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import { type CheckedItem, checkSections, type Section } from "../checks/checks.ts";
-import { isSameLease, leaseOf } from "../checks/deployments.ts";
 import { some } from "../migrate/check-objects.ts";
 import { checkAddresses, checkImages } from "./check-classes.ts";
 import { checkController, checkLead } from "./check-controller.ts";
@@ -168,16 +167,17 @@ function checkRights(facts: DoctorFacts): readonly CheckedItem[] {
     : again;
   const groups = new Map<string, AskedRight[]>();
   for (const one of missing) {
-    const key = `${one.resource} ${one.namespace}`;
+    const key = `${one.resource} ${one.namespace} ${isOfOtherLease(one, facts)}`;
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   return [...groups.values()].map((group): CheckedItem => {
-    const [{ resource, namespace, why }] = group as [AskedRight];
+    const [first] = group as [AskedRight];
+    const { resource, namespace, why } = first;
     const verbs = [...new Set(group.map(({ verb }) => verb))].join(", ");
     const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
     const says = `${account} may not${where}: ${why}`;
     const item = `${verbs} ${resource}`;
-    const isOther = resource === OTHER_LEASE.resource && isOtherLease(facts);
+    const isOther = isOfOtherLease(first, facts);
     return { area, item, state: "todo", says, remedy: isOther ? OTHER_LEASE.remedy : remedy };
   });
 }
@@ -189,9 +189,14 @@ const OTHER_LEASE = {
     "the chart grants only its own Lease: grant this one by additionalClusterRoleRules; docs/guide/install.md has the rule",
 } as const;
 
-function isOtherLease({ deployments, namespace }: DoctorFacts): boolean {
-  const usual = { namespace, name: OPTIONS.leaderElectionName.default };
-  return deployments.map(leaseOf).some((one) => !isSameLease(one, usual));
+/** Whether the right is one to a Lease that the chart's roles do not name. */
+function isOfOtherLease(
+  { resource, namespace, name }: AskedRight,
+  facts: Pick<DoctorFacts, "namespace">,
+): boolean {
+  if (resource !== OTHER_LEASE.resource) return false;
+  const usual = OPTIONS.leaderElectionName.default;
+  return namespace !== facts.namespace || (name ?? usual) !== usual;
 }
 
 /** Checks the webhooks. In a sandbox their Services exist only in its process. */

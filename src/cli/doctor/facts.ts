@@ -17,6 +17,8 @@ export interface AskedRight {
   /** The resource with its group, such as `nodeclaims.karpenter.sh`. */
   readonly resource: string;
   readonly namespace?: string;
+  /** The only object that was asked about. Absent: any object. */
+  readonly name?: string;
   readonly allowed: boolean;
   readonly why: string;
 }

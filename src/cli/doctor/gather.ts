@@ -318,6 +318,7 @@ async function ask(
     verb,
     resource: right.group === "" ? full : `${full}.${right.group}`,
     ...(where === undefined ? {} : { namespace: where }),
+    ...(name === undefined ? {} : { name }),
     allowed: isObject(status) && status["allowed"] === true,
     why: right.why,
   };

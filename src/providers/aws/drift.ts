@@ -149,12 +149,12 @@ function isProven(one: Difference, input: DriftInput, { proofs, again }: Evidenc
   if (instance === undefined || again === undefined || !isSameDescription(instance, again))
     return false;
   if (one.kind === "securityGroups") {
-    // Each instance has at least one group.
-    if (instance.SecurityGroups.length === 0) return false;
-    return (
-      one.has.some((id) => proofOf(id)?.verdict === "refused") ||
-      one.lacks.some((id) => proofOf(id)?.verdict === "selected")
-    );
+    // Each instance has at least one group, and all its groups exist.
+    const isSound =
+      instance.SecurityGroups.length > 0 &&
+      one.has.every((id) => ["refused", "selected"].includes(proofOf(id)?.verdict ?? ""));
+    const isOut = one.has.some((id) => proofOf(id)?.verdict === "refused");
+    return isSound && (isOut || one.lacks.some((id) => proofOf(id)?.verdict === "selected"));
   }
   const zone = instance.Placement.AvailabilityZone;
   // The subnet and the reservation of a running instance exist, and are in its zone.
