@@ -10,6 +10,7 @@ import { DISCOVERY_FAULTS } from "./work-discovery-faults.ts";
 import { WORK_FAULTS } from "./work-faults.ts";
 import { MIXED_FAULTS } from "./work-mixed-faults.ts";
 import { playWork, WORKS } from "./work-stage.ts";
+import { TOLD_FAULTS } from "./work-told-faults.ts";
 import { WIRE_FAULTS } from "./work-wire-faults.ts";
 
 const FAULTS = {
@@ -18,6 +19,7 @@ const FAULTS = {
   ...CLOUD_FAULTS,
   ...MIXED_FAULTS,
   ...DISCOVERY_FAULTS,
+  ...TOLD_FAULTS,
 };
 const EVERYTHING = process.env["CALM"] !== undefined;
 /** The quick set: a fault that once did harm. */

@@ -189,6 +189,32 @@ describe("pods in the API server", () => {
     });
   });
 
+  it.each([
+    ["9223372036854775808", "value out of range"],
+    ["-9223372036854775809", "value out of range"],
+    ["1e3", "invalid syntax"],
+    ["", "invalid syntax"],
+  ])("are not deleted with the grace period %j in the query", async (seconds, why) => {
+    const { send } = start();
+    await send("POST", PODS, pod("bound", { nodeName: "n1" }));
+    const { status, body } = await send("DELETE", `${PODS}/bound?gracePeriodSeconds=${seconds}`);
+    expect([status, (body as unknown as { message: string }).message]).toEqual([
+      400,
+      `strconv.ParseInt: parsing "${seconds}": ${why}`,
+    ]);
+    expect((await send("GET", `${PODS}/bound`)).status).toBe(200);
+  });
+
+  it("are marked with a time that clients can read, however long the grace period is", async () => {
+    for (const seconds of ["9223372036854775807", "1000000000000"]) {
+      const { send } = start();
+      await send("POST", PODS, pod("bound", { nodeName: "n1" }));
+      const marked = await send("DELETE", `${PODS}/bound?gracePeriodSeconds=${seconds}`);
+      expect(marked.status).toBe(200);
+      expect(marked.body.metadata.deletionTimestamp).toMatch(/^\d{4}-\d\d-\d\dT/);
+    }
+  });
+
   it("get priority, tolerations and a service account by admission", async () => {
     const { send } = start();
     const made = await send(

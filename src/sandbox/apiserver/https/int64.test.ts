@@ -136,3 +136,16 @@ it("numbers beyond their type do not stop the protobuf encoder", () => {
     spec: { terminationGracePeriodSeconds: 2 ** 63 - 1024, priority: 2 ** 31 - 1 },
   });
 });
+
+it.each([
+  ["-000001-01-01T00:00:00Z", "-000001-01-01T00:00:00Z"],
+  ["-0001-01-01T00:00:00Z", "-000001-01-01T00:00:00Z"],
+  ["10000-01-01T00:00:00Z", "+010000-01-01T00:00:00Z"],
+  ["0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"],
+  ["no time", "1970-01-01T00:00:00Z"],
+])("the time %s does not stop the protobuf encoder", (text, read) => {
+  const metadata = { name: "odd", creationTimestamp: text };
+  const bytes = encodeProtobuf({ apiVersion: "v1", kind: "Pod", metadata });
+  const seen = decodeProtobuf(bytes) as { metadata: { creationTimestamp: string } };
+  expect(Date.parse(seen.metadata.creationTimestamp)).toBe(Date.parse(read));
+});

@@ -6,6 +6,7 @@
 
 import type { KubeObject, ObjectMeta } from "../../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
+import { LARGEST_INT64 } from "../../../base/int64.ts";
 import { isObject } from "../../../base/json.ts";
 import { reviewDeletion } from "../admission/admission.ts";
 import { CRD_FINALIZER } from "../custom-resources.ts";
@@ -28,6 +29,7 @@ import type { FieldError } from "../schema/schema.ts";
 import { hasSpecFinalizers } from "../store/store-update.ts";
 import { fromStorage, listFromStorage } from "../versions/conversion.ts";
 import { withBumpedGeneration } from "./object-meta.ts";
+import { int64Of } from "./query-integer.ts";
 
 /** Options from the body or the query of a delete request. */
 export interface DeleteOptions {
@@ -80,11 +82,7 @@ export function deleteOptionsOf(call: Call): DeleteOptions {
     throw badRequest("the body of a delete must be DeleteOptions");
   }
   const sent = (isObject(body) ? body : {}) as Partial<Record<string, unknown>>;
-  const grace = sent["gracePeriodSeconds"] ?? query.get("gracePeriodSeconds") ?? undefined;
-  const gracePeriodSeconds = grace === undefined ? undefined : Number(grace);
-  if (gracePeriodSeconds !== undefined && !Number.isInteger(gracePeriodSeconds)) {
-    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(grace)}: invalid syntax`);
-  }
+  const gracePeriodSeconds = gracePeriodOf(sent["gracePeriodSeconds"], query);
   const policy = (sent["propagationPolicy"] ?? query.get("propagationPolicy") ?? undefined) as
     | string
     | undefined;
@@ -200,20 +198,37 @@ function markedForDeletion(
   // A shorter grace period counts from the first deletion request.
   const firstMs =
     (fromRfc3339(metadata.deletionTimestamp) ?? nowMs) -
-    (metadata.deletionGracePeriodSeconds ?? 0) * 1_000;
+    spanMs(metadata.deletionGracePeriodSeconds ?? 0);
   const { finalizers: _old, ...rest } = metadata;
   const marked: KubeObject = {
     ...stored,
     metadata: {
       ...rest,
       ...(finalizers.length === 0 ? {} : { finalizers }),
-      deletionTimestamp: toRfc3339(firstMs + shorter * 1_000),
+      deletionTimestamp: toRfc3339(firstMs + spanMs(shorter)),
       ...(UNCOUNTED.has(stored.kind ?? "") ? {} : { deletionGracePeriodSeconds: shorter }),
     },
   };
   if (stored.kind === "CustomResourceDefinition") return terminatingDefinition(marked, nowMs);
   const first = metadata.deletionTimestamp === undefined;
   return terminatingNamespace(first ? withBumpedGeneration(marked) : marked);
+}
+
+/** The grace period of the body, else of the query. Throws 400 if it is no int64. */
+function gracePeriodOf(sent: unknown, query: URLSearchParams): number | undefined {
+  const asked = query.get("gracePeriodSeconds");
+  if (sent === undefined || sent === null) return asked === null ? undefined : int64Of(asked);
+  if (typeof sent !== "number") return int64Of(`${sent}`);
+  if (Number.isInteger(sent) && Math.abs(sent) <= LARGEST_INT64) return sent;
+  throw badRequest(
+    `json: cannot unmarshal number ${sent} into Go struct field DeleteOptions.gracePeriodSeconds of type int64`,
+  );
+}
+
+/** Milliseconds of a span that kube-apiserver counts as an int64 of nanoseconds, which overflows after 292 years. */
+function spanMs(seconds: number): number {
+  const ns = BigInt.asIntN(64, BigInt(Math.trunc(seconds)) * 1_000_000_000n);
+  return Number(ns / 1_000_000n);
 }
 
 function ended(call: Call, stored: KubeObject): KubeObject {

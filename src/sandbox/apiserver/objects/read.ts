@@ -21,6 +21,7 @@ import { forbidden, notSupported } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { storeKey } from "../store/store.ts";
 import { fromStorage, listFromStorage } from "../versions/conversion.ts";
+import { int64Of } from "./query-integer.ts";
 
 /** The object of the URL, in the request's version. Throws 404 if it does not exist. */
 export async function getObject(call: Call): Promise<KubeObject> {
@@ -133,12 +134,11 @@ function snapshot(
   throw expiredPage(writeContinuation({ ...from, rv: AS_IT_IS_NOW }));
 }
 
-/** A number in the query. 0 if it is absent or negative. Throws 400 if it is not a number. */
+/** A number in the query. 0 if it is absent or negative. Throws 400 if it is no int64. */
 export function wholeNumber(query: URLSearchParams, name: string): number {
   const text = query.get(name) ?? "";
   if (text === "") return 0;
-  if (/^-?\d+$/.test(text)) return Math.max(0, Number(text));
-  throw badRequest(`strconv.ParseInt: parsing "${text}": invalid syntax`);
+  return Math.max(0, int64Of(text));
 }
 
 /** Throws if resourceVersion is not a number. */

@@ -147,11 +147,19 @@ function clamped(least: number, most: number, value: unknown): number {
   return Math.trunc(Math.max(least, Math.min(most, Number(value)))) || 0;
 }
 
+/** A text that is no time becomes 1970, because the writer takes integers only. */
 function writeTime(writer: BinaryWriter, text: string): void {
-  const ms = Date.parse(text);
+  const ms = Date.parse(withLongYear(`${text}`)) || 0;
   const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
   writer.tag(1, WireType.Varint).int64(Math.floor(ms / 1_000));
   writer.tag(2, WireType.Varint).int32(Number(fraction.padEnd(9, "0").slice(0, 9)));
+}
+
+/** JavaScript reads years before 0 and after 9999 only with a sign and six digits. */
+function withLongYear(text: string): string {
+  return text.replace(/^([-+]?)(\d{4,6})(?=-\d\d-\d\dT)/, (year, sign: string, digits: string) =>
+    sign === "" && digits.length === 4 ? year : `${sign || "+"}${digits.padStart(6, "0")}`,
+  );
 }
 
 function writeIntOrString(writer: BinaryWriter, value: unknown): void {

@@ -9,6 +9,7 @@ import { fromRfc3339 } from "../../../base/clock.ts";
 import type { KubeResponse, KubeStream } from "../../../kube/transport/transport.ts";
 import type { LogLine, LogSource } from "../../log-lines.ts";
 import type { Call } from "../engine.ts";
+import { int64Of } from "../objects/query-integer.ts";
 import { getObject } from "../objects/read.ts";
 import { badRequest, invalid } from "../request/status.ts";
 import type { FieldError } from "../schema/schema.ts";
@@ -70,9 +71,7 @@ function optionsOf({ query, engine }: Call, pod: string): LogOptions {
   const number = (name: string, least: number): number | undefined => {
     const text = query.get(name);
     if (text === null || text === "") return undefined;
-    if (!/^-?\d+$/.test(text))
-      throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
-    const value = Number(text);
+    const value = int64Of(text);
     const bound = least === 0 ? "greater than or equal to 0" : "greater than 0";
     if (value < least) errors.push(fieldError(name, `Invalid value: ${value}: must be ${bound}`));
     return value;
