@@ -8,7 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { mustNotFail } from "../../base/must-not-fail.ts";
 import type { KubeRequest, KubeResponse, Transport } from "./transport.ts";
 
-/** The most calls in progress while reconciles begin. The pool of `connections.ts` is larger by about twenty watches. */
+/** The most calls in progress while reconciles begin. `connections.ts` has some twenty more, for watches. */
 const MOST_CALLS = 44;
 
 /** Undefined: a call is sent at once. Else resolves when it is. `who`: the controller that asks. */
