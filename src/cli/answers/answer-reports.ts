@@ -9,7 +9,15 @@ import { type Report, roomFigures } from "../report/report.ts";
 import type { Answer, PoolList } from "./explain.ts";
 import { answerLines, poolRows } from "./explain-text.ts";
 import type { Simulated } from "./simulate.ts";
-import { byReason, ENDINGS, resultSections, stepRow } from "./simulate-text.ts";
+import {
+  byReason,
+  ENDINGS,
+  podLines,
+  resultSections,
+  stepRow,
+  WAIT_ANYWAY,
+} from "./simulate-text.ts";
+import { strandedPods, waitingAnyway } from "./unplaced.ts";
 
 /** The report of a simulation: maps before and after, and the steps between them. */
 export function simulateReport(
@@ -20,6 +28,8 @@ export function simulateReport(
   const { says, before: was, after: is, steps, ended } = answer;
   const saves = answer.savesMicroUsdPerHour;
   const without = "No node.";
+  const stranded = strandedPods(answer.unplaced);
+  const anyway = waitingAnyway(answer.unplaced);
   return {
     title: "Karpenter simulation",
     says,
@@ -31,15 +41,19 @@ export function simulateReport(
       },
       { label: saves < 0 ? "Adds per month" : "Saves per month", value: perMonth(Math.abs(saves)) },
       { label: "Pods moved", value: String(answer.podsMoved) },
-      { label: "Pods without a place", value: String(is.pendingPods) },
+      {
+        label: "Pods without a place",
+        value: `${stranded.length}${anyway.length === 0 ? "" : `, ${anyway.length} in any case`}`,
+      },
       ...roomFigures(answer.headroom),
     ],
     maps: [
       { title: "Before", pools: clusterPools(before), without },
       { title: "After", pools: clusterPools(after), without },
     ],
-    unplaced: byReason(answer.unplaced),
+    unplaced: byReason(stranded),
     sections: [
+      { title: WAIT_ANYWAY, lines: podLines(anyway) },
       { title: "Steps", lines: steps.map((step) => stepRow(step).join(", ")) },
       ...resultSections(answer),
       { title: "End", lines: ended === undefined ? [] : [ENDINGS[ended]] },

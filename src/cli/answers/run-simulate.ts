@@ -21,6 +21,7 @@ import { parseScales } from "./scales.ts";
 import { leftOut, modelOf, type Simulated, simulation } from "./simulate.ts";
 import { simulateText } from "./simulate-text.ts";
 import { supposedPicture } from "./suppose.ts";
+import { strandedPods } from "./unplaced.ts";
 import {
   nodesToRemove,
   parsePrices,
@@ -47,8 +48,8 @@ export interface SimulateFlags extends PictureFlags {
 }
 
 /**
- * Simulates and prints the answer. Returns the exit code. 0: every pod has a place at the end; 2: some have none.
- * Throws CliError for bad input.
+ * Simulates and prints the answer. Returns the exit code. 2: some pods have no place because of the simulated change;
+ * 0: none. Pods that have no place without the change either do not count. Throws CliError for bad input.
  */
 export async function runSimulate(
   flags: SimulateFlags,
@@ -63,7 +64,7 @@ export async function runSimulate(
     err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
     out(printed(answer, flags.output));
   }
-  return answer.after.pendingPods === 0 ? 0 : 2;
+  return strandedPods(answer.unplaced).length === 0 ? 0 : 2;
 }
 
 const REPAIR_OFF =

@@ -8,6 +8,7 @@ import { reasonWords, sharedReason } from "../plan/reason-words.ts";
 import { section, table } from "../program/layout.ts";
 import { PLAIN_SCREEN, printedScreen, type Screen, wrapped } from "../program/terminal.ts";
 import type { Simulated } from "./simulate.ts";
+import { strandedPods, waitingAnyway } from "./unplaced.ts";
 
 const NAMED = 5;
 
@@ -21,15 +22,21 @@ export function simulateText(
   const lines = [
     says,
     ...(steps.length === 0 ? [] : ["", "Steps", ...table(steps.map(stepRow))]),
-    ...section(
-      "Pods without a place",
-      byReason(unplaced).map(({ reasons, pods }) => `${named(pods)}: ${reasons.join("; ")}`),
-    ),
+    ...section("Pods without a place because of this", podLines(strandedPods(unplaced))),
+    ...section(WAIT_ANYWAY, podLines(waitingAnyway(unplaced))),
     ...resultSections(answer).flatMap(({ title, lines }) => section(title, lines)),
     ...(ended === undefined ? [] : ["", ENDINGS[ended]]),
     ...notes.map((note) => `note: ${note}`),
   ];
   return printedScreen(lines, wrapped(screen));
+}
+
+/** The heading of pods that wait without the simulated change, too. */
+export const WAIT_ANYWAY = "Pods without a place in any case";
+
+/** A line for each reason, with its pods. */
+export function podLines(unplaced: Simulated["unplaced"]): string[] {
+  return byReason(unplaced).map(({ reasons, pods }) => `${named(pods)}: ${reasons.join("; ")}`);
 }
 
 /** What text and reports say below the steps. A section may have no lines. */

@@ -391,6 +391,76 @@ describe("karpenter simulate", () => {
     expect(text).toContain("shop/huge: default: no instance type has enough resources");
   });
 
+  describe("pods without a place", () => {
+    const huge = snapshotPod("huge", { cpu: "70" });
+    const objects = [
+      snapshotPool(),
+      ...snapshotNode("a"),
+      snapshotPod("a-0", { node: "a", cpu: "3" }),
+      huge,
+    ];
+
+    it("does not blame the change for a pod that waits without it, in every format", async () => {
+      for (const flags of [{ removeNode: ["a"] }, { consolidate: true as const }, {}]) {
+        const { code, text } = await run(objects, flags);
+        expect(code).toBe(0);
+        expect(text).toContain(", 1 pod without a place in any case\n");
+        expect(text).toContain(
+          "\nPods without a place in any case\n  shop/huge: default: no instance",
+        );
+        expect(text).not.toContain("because of this");
+        const { unplaced } = await simulated(objects, flags);
+        expect(unplaced).toMatchObject([{ pod: "shop/huge", waitsAnyway: true }]);
+      }
+      const removeNode = ["a"];
+      const page = await run(objects, { removeNode, output: "markdown" });
+      expect(page.code).toBe(0);
+      expect(page.text).toContain("**Pods without a place:** 0, 1 in any case");
+    });
+
+    it("names pods that wait because of the change apart from the others, in every format", async () => {
+      const nodepoolFile = [file("limited.json", [snapshotPool({ limits: { cpu: "0" } })])];
+      const flags = { nodepoolFile, removeNode: ["a"] };
+      const { code, text } = await run(objects, flags);
+      expect(code).toBe(2);
+      expect(text).toContain(
+        ", 1 pod without a place because of this, 1 pod without a place in any case\n",
+      );
+      expect(text).toMatch(/\nPods without a place because of this\n {2}shop\/a-0: /);
+      expect(text).toMatch(/\nPods without a place in any case\n {2}shop\/huge: /);
+      const { unplaced, after } = await simulated(objects, flags);
+      expect(unplaced).toMatchObject([
+        { pod: "shop/a-0", waitsAnyway: false },
+        { pod: "shop/huge", waitsAnyway: true },
+      ]);
+      expect(after.pendingPods).toBe(2);
+      for (const output of ["markdown", "html"] as const) {
+        const page = await run(objects, { ...flags, output });
+        expect(page.code).toBe(2);
+        expect(page.text).toContain("1 pod without a place because of this, 1 pod without");
+      }
+    });
+
+    it("counts replicas of one workload, and not which of them waits", async () => {
+      const replica = (name: string, node?: string) => {
+        const pod = snapshotPod(name, { cpu: "3", ...(node === undefined ? {} : { node }) });
+        const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", controller: true };
+        const ownerReferences = [{ ...owner, uid: "web" }];
+        return { ...pod, metadata: { ...pod.metadata, ownerReferences } };
+      };
+      const cluster = [
+        snapshotPool({ limits: { cpu: "4" } }),
+        ...snapshotNode("a"),
+        replica("web-9", "a"),
+        replica("web-1"),
+      ];
+      const { code } = await run(cluster, { removeNode: ["a"] });
+      const { unplaced } = await simulated(cluster, { removeNode: ["a"] });
+      expect(unplaced).toMatchObject([{ waitsAnyway: true }]);
+      expect(code).toBe(0);
+    });
+  });
+
   it("matches the schema of the reference page, without unknown fields", async () => {
     const schema = pageSchema("simulate");
     const objects = [snapshotPool(), ...sparse, snapshotPod("huge", { cpu: "70" })];

@@ -24,15 +24,14 @@ import {
   totalsOf,
 } from "../../core/answers/rehearsal.ts";
 import { repairAnswer } from "../../core/answers/repair-answer.ts";
-import { isBufferPod } from "../../core/buffers/pods.ts";
 import { countNodes } from "../../core/disruption/node-counts.ts";
 import { nextCommands } from "../../core/disruption/run-round.ts";
 import { expiry, isForced } from "../../core/nodeclaim/expired.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import { realPodsFirst } from "../../core/planner/real-pods-first.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
-import { planOf } from "../plan/plan.ts";
 import type { ReadPicture } from "./read-picture.ts";
+import { type LeftPending, leftPending, strandedPods } from "./unplaced.ts";
 
 /** The answer of `karpenter simulate`. Prices are micro-dollars an hour. */
 export interface Simulated {
@@ -46,7 +45,8 @@ export interface Simulated {
   /** Number of moves of pods from one node to another. */
   readonly podsMoved: number;
   readonly savesMicroUsdPerHour: number;
-  readonly unplaced: readonly { readonly pod: string; readonly reason: string }[];
+  /** Pods without a place at the end. Those that wait because of the change come first. */
+  readonly unplaced: readonly LeftPending[];
   /** The room that CapacityBuffers have at the end. Absent: the input has none. */
   readonly headroom?: readonly BufferRoom[];
   /** What would block the removal of these nodes in the real cluster. The simulation removes them anyway. */
@@ -173,17 +173,14 @@ function* answer(
   const moves = steps.flatMap((step) => step.moves);
   const podsMoved = moves.filter(({ from, to }) => from !== undefined && from !== to).length;
   const saves = was.priceMicroUsdPerHour - is.priceMicroUsdPerHour;
-  const waiting = model.picture.scheduling.pods.filter(({ spec }) => !spec.nodeName);
-  const left = waiting.every(isBufferPod)
-    ? []
-    : planOf(yield* rest.plan({ ...model.picture.scheduling, pods: waiting }), waiting.length, {
-        parseMs: 0,
-        solveMs: 0,
-      }).unschedulable;
+  const unplaced = yield* leftPending(before, model, rest.plan);
   const commands = steps.filter(({ kind }) => kind === "command").length;
   const headroom = bufferRoom(model.picture);
   return {
-    says: sentence(was, is, rest.ended === undefined ? undefined : commands, podsMoved),
+    says: sentence([was, is], rest.ended === undefined ? undefined : commands, {
+      podsMoved,
+      unplaced,
+    }),
     from: toRfc3339(before.picture.nowMs),
     to: toRfc3339(model.picture.nowMs),
     before: was,
@@ -191,7 +188,7 @@ function* answer(
     steps,
     podsMoved,
     savesMicroUsdPerHour: saves,
-    unplaced: left.map(({ pod, reason }) => ({ pod, reason })),
+    unplaced,
     ...(headroom.length === 0 ? {} : { headroom }),
     against: rest.against,
     ...(rest.ended === undefined ? {} : { ended: rest.ended }),
@@ -204,10 +201,9 @@ function* answer(
  * not simulated.
  */
 function sentence(
-  was: Totals,
-  is: Totals,
+  [was, is]: readonly [before: Totals, after: Totals],
   commands: number | undefined,
-  podsMoved: number,
+  { podsMoved, unplaced }: Pick<Simulated, "podsMoved" | "unplaced">,
 ): string {
   const money = `${usd(was.priceMicroUsdPerHour)} -> ${usd(is.priceMicroUsdPerHour)} an hour`;
   const nodes = `${was.nodes} -> ${counted(is.nodes, "node")}`;
@@ -216,8 +212,11 @@ function sentence(
       ? "no disruption simulated (--consolidate)"
       : counted(commands, "disruption command");
   const moved = `${counted(podsMoved, "pod")} moved, ${loop}`;
-  const waits = is.pendingPods === 0 ? "" : `, ${counted(is.pendingPods, "pod")} without a place`;
-  return `${nodes}, ${money}, ${moved}${waits}`;
+  const lost = strandedPods(unplaced).length;
+  const anyway = unplaced.length - lost;
+  const waits = lost === 0 ? "" : `, ${counted(lost, "pod")} without a place because of this`;
+  const waited = anyway === 0 ? "" : `, ${counted(anyway, "pod")} without a place in any case`;
+  return `${nodes}, ${money}, ${moved}${waits}${waited}`;
 }
 
 function unhealthyNodes({ picture }: Model): readonly { node: string; says: string }[] {

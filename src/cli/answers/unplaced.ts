@@ -1,0 +1,90 @@
+/**
+ * Pods without a place at the end of a simulation, and whether the simulated change is the cause. The cluster without
+ * the change is planned as well, because a pod that waits there too says nothing about the change.
+ */
+
+import type { Pod } from "../../apis/core/pod.ts";
+import { controllerOf, keyOf } from "../../apis/meta.ts";
+import type { Steps } from "../../base/steps.ts";
+import type { Model } from "../../core/answers/model.ts";
+import { type PlanPass, settle } from "../../core/answers/rehearsal.ts";
+import { isBufferPod } from "../../core/buffers/pods.ts";
+
+/** A pod without a place at the end. */
+export interface LeftPending {
+  readonly pod: string;
+  readonly reason: string;
+  /** Whether the pod, or another pod of the same workload in its stead, has no place without the change either. */
+  readonly waitsAnyway: boolean;
+}
+
+/** The pods that wait because of the change. The exit code of `simulate` is 2 if there are any. */
+export function strandedPods(unplaced: readonly LeftPending[]): readonly LeftPending[] {
+  return unplaced.filter(({ waitsAnyway }) => !waitsAnyway);
+}
+
+/** The pods that have no place without the change either. */
+export function waitingAnyway(unplaced: readonly LeftPending[]): readonly LeftPending[] {
+  return unplaced.filter(({ waitsAnyway }) => waitsAnyway);
+}
+
+/** The reason for a pod that the last plan places, if the simulated time ended before that plan was carried out. */
+const AFTER_THE_END = "a place was found, but the simulation ended before the pod was placed";
+
+/** The pods without a place at the end. Those that wait because of the change come first. `today`: without the change. */
+export function* leftPending(
+  today: Model,
+  end: Model,
+  plan: PlanPass,
+): Steps<readonly LeftPending[]> {
+  const waiting = waitingPods(end);
+  if (waiting.length === 0) return [];
+  const { scheduling } = end.picture;
+  const pods = scheduling.pods.filter(({ spec }) => !spec.nodeName);
+  const { unschedulable } = yield* plan({ ...scheduling, pods });
+  const reasons = new Map(unschedulable.map(({ pod, message }) => [keyOf(pod), message]));
+  const isAnyway = inStead(waiting, yield* waitingToday(today, plan));
+  const all = waiting.map(
+    (pod): LeftPending => ({
+      pod: keyOf(pod),
+      reason: reasons.get(keyOf(pod)) ?? AFTER_THE_END,
+      waitsAnyway: isAnyway.has(pod),
+    }),
+  );
+  return [...strandedPods(all), ...waitingAnyway(all)];
+}
+
+/** The pods without a place after all planning passes, without the change. */
+function* waitingToday(today: Model, plan: PlanPass): Steps<readonly Pod[]> {
+  const { model } = yield* settle(today, plan);
+  return waitingPods(model);
+}
+
+/** Those of `waiting` that wait today, and as many others of a workload as it has pods that wait today only. */
+function inStead(waiting: readonly Pod[], today: readonly Pod[]): ReadonlySet<Pod> {
+  const waits = new Set(waiting.map(keyOf));
+  const waitsToday = new Set(today.map(keyOf));
+  const relieved = new Map<string, number>();
+  for (const pod of today)
+    if (!waits.has(keyOf(pod))) relieved.set(makerOf(pod), (relieved.get(makerOf(pod)) ?? 0) + 1);
+  const found = new Set(waiting.filter((pod) => waitsToday.has(keyOf(pod))));
+  for (const pod of waiting) {
+    const left = relieved.get(makerOf(pod)) ?? 0;
+    if (found.has(pod) || left === 0) continue;
+    relieved.set(makerOf(pod), left - 1);
+    found.add(pod);
+  }
+  return found;
+}
+
+function waitingPods({ picture }: Model): readonly Pod[] {
+  return picture.scheduling.pods.filter((pod) => !pod.spec.nodeName && !isBufferPod(pod));
+}
+
+/** The controller of the pod, whose replicas can stand in for each other. The pod itself, if it has none. */
+function makerOf(pod: Pod): string {
+  const owner = controllerOf(pod);
+  return owner === undefined
+    ? `Pod ${keyOf(pod)}`
+    : `${owner.kind} ${pod.metadata.namespace ?? ""}/${owner.name}`;
+}
