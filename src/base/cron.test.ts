@@ -63,7 +63,7 @@ describe("cron schedules", () => {
     ["61 9 * * *", '"61" is no minute: 0 to 59'],
     ["0 9 * * 7", '"7" is no day of the week: 0 to 6, or sun to sat'],
     ["0 9 * jam *", '"jam" is no month: 1 to 12, or jan to dec'],
-    ["0 0 9 * * *", /^it has 6 field\(s\) where five are wanted: minute, hour/],
+    ["0 0 9 * * *", /^it has 6 fields where five are wanted: minute, hour/],
     ["CRON_TZ=UTC", /^it has 0 field/],
     ["constructor", /^it has 1 field/],
     ["@dayly", /^there is no "@dayly"; there are @yearly, .*@daily/],

@@ -4,6 +4,7 @@
  * them is enough. Times are in UTC, or in a named time zone: `CRON_TZ=Europe/Zurich 0 9 * * *`. A time that daylight
  * saving skips in spring does not occur. A time that it repeats in autumn occurs twice.
  */
+import { counted } from "./counted.ts";
 import { fieldOf } from "./json.ts";
 
 /** A parsed cron expression: for each field, which numbers match. */
@@ -108,7 +109,7 @@ export function cronProblem(text: string): string | undefined {
   const fields = fieldsOf(rest);
   if (fields.length !== CRON_FIELDS.length) {
     const wanted = CRON_FIELDS.map(({ what }) => what).join(", ");
-    return `it has ${fields.length} field(s) where five are wanted: ${wanted}`;
+    return `it has ${counted(fields.length, "field")} where five are wanted: ${wanted}`;
   }
   const index = CRON_FIELDS.findIndex((one, at) => !parseField(fields[at] as string, one));
   const { what, min, max, names } = CRON_FIELDS[index] as CronField;

@@ -41,10 +41,19 @@ import { priceNote, type ReadFacts, settingsWith } from "./facts.ts";
 import type { Manifests } from "./manifests.ts";
 import { moreZonesIn } from "./region.ts";
 
-const PRICE_NOTE =
-  "prices: on-demand as in us-east-1, from the embedded catalogue; spot prices are estimates";
-
 const DEFAULT_REGION = "us-east-1";
+/** The region of the embedded on-demand prices. */
+const PRICED_REGION = "us-east-1";
+
+/** The note about embedded prices. In another region prices differ, so the note names the region of the plan, too. */
+function embeddedPriceNote(region: string): string {
+  const where =
+    region === PRICED_REGION
+      ? `as in ${PRICED_REGION}, from the embedded catalogue`
+      : `as in ${PRICED_REGION}, because the embedded catalogue has none of ${region}`;
+  return `prices: on-demand ${where}; spot prices are estimates`;
+}
+
 const ANY_REGION = `region: ${DEFAULT_REGION}, for nothing in the input names a zone of AWS (see --region)`;
 
 /** The facts about a cloud that planning needs. */
@@ -53,6 +62,8 @@ export interface Cloud {
   /** Kinds of node class that nodes are launched for. Absent: all. */
   readonly nodeClassKinds?: readonly Kind[];
   typesOf(pool: Pool): Promise<readonly InstanceType[]>;
+  /** That the pool's node class is not in the input, and how to fix it. Undefined: it is, or nobody needs it. */
+  missingClass?(pool: Pool): string | undefined;
   /** Free units of each quota, as a running Karpenter reported. Absent: not known. */
   quotaRoom?(): ReadonlyMap<string, number>;
   /** Notes about pools and prices for the reader of a plan. Notes are added as pools are used. */
@@ -102,7 +113,8 @@ export async function awsCatalogue(
   });
   if (told?.quotas !== undefined) quotas.restore(told.quotas, await types.vcpus());
   const subnets = await subnetsOf(api);
-  const ofPrices = facts === undefined || told === undefined ? PRICE_NOTE : priceNote(facts);
+  const ofPrices =
+    facts === undefined || told === undefined ? embeddedPriceNote(region) : priceNote(facts);
   const notes: string[] = [];
   if (moreZones.length > 0) notes.push(moreZonesNote(moreZones));
   return {
@@ -110,6 +122,8 @@ export async function awsCatalogue(
     nodeClassKinds: [EC2_NODE_CLASS, AWS_NODE_TEMPLATE] as readonly Kind[],
     notes,
     quotaRoom: () => quotas.room(),
+    missingClass: (pool) =>
+      classOf(pool, manifests) === undefined ? missingClassText(pool, manifests) : undefined,
     typesOf: async (pool) => {
       // A cluster without AWS NodePools needs no spot prices, whose estimates take a third of a second.
       if (told === undefined)
@@ -118,7 +132,7 @@ export async function awsCatalogue(
       if (known === undefined) noteOnce(notes, ANY_REGION);
       if (!notes.includes(ofPrices)) notes.unshift(ofPrices);
       const nodeClass = classOf(pool, manifests);
-      if (nodeClass === undefined) notes.push(missingClassNote(pool, manifests));
+      if (nodeClass === undefined) notes.push(`${pool.id}: ${missingClassText(pool, manifests)}`);
       const used = nodeClass ?? DEFAULT_CLASS;
       const status = statusOf(pool, manifests);
       const reservations = told?.reserved === undefined ? undefined : reservationsIn(status);
@@ -164,21 +178,18 @@ function stoppedClock(): Clock {
   };
 }
 
-/**
- * The note if a NodePool's class is missing. In a cluster such a pool is not ready, so the note says what is
- * assumed and how to fix it.
- */
-function missingClassNote(
-  { id, classRef: { kind, name } }: Pool,
-  { nodeClasses }: Manifests,
-): string {
+/** What a plan assumes about a NodePool whose class is missing. In a cluster such a pool is not ready. */
+const ASSUMED_CLASS = "a plan takes it to be AL2023";
+
+/** Which class of a NodePool is missing, and how to fix it. */
+function missingClassText({ classRef: { kind, name } }: Pool, { nodeClasses }: Manifests): string {
   const known = nodeClasses.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
   const meant = meantName(name, known);
   const remedy =
     meant === undefined
       ? `add the ${kind} with -f`
       : `did you mean ${meant}? Then set spec.template.spec.nodeClassRef.name`;
-  return `${id}: its ${kind} ${name} is not in the input: taken to be AL2023; ${remedy}`;
+  return `its ${kind} ${name} is not in the input, ${ASSUMED_CLASS}; ${remedy}`;
 }
 
 /** One subnet in each zone of the region. */

@@ -1355,8 +1355,25 @@ status: {amis: [{id: ami-a, requirements: [{key: 1, operator: Exists}]}]}`;
       capacityType: "on-demand",
     });
     expect(plan.totals.priceMicroUsdPerHour).toBeGreaterThan(10_000);
-    expect(notes.join("\n")).toContain("spot prices are estimates");
+    expect(notes).toContain(
+      "prices: on-demand as in us-east-1, because the embedded catalogue has none of eu-west-1; spot prices are estimates",
+    );
     expect(notes.join("\n")).toContain("EC2NodeClass default is not in the input");
+  });
+
+  it("names every invalid disruption budget in a note, because it blocks disruption silently", async () => {
+    const budgets = [
+      { nodes: "1", schedule: "0 25 * * *", duration: "1h" },
+      { nodes: "10%" },
+      { nodes: "1", schedule: "61 * * * *", duration: "1h" },
+    ];
+    const bad = POOL.replace("spec:\n", `spec:\n  disruption: ${JSON.stringify({ budgets })}\n`);
+    const { notes } = await planFor([bad]);
+    const told = notes.find((note) => note.includes("budgets"));
+    expect(told).toMatch(
+      /budgets\[0\]\.schedule: "0 25 .*; spec\.disruption\.budgets\[2\]\.schedule: "61 /,
+    );
+    expect(told).toMatch(/; no node of it is disrupted until this is corrected$/);
   });
 
   it("leaves out a NodePool of another provider with a note, as the controller does", async () => {

@@ -23,6 +23,7 @@ import { meantName } from "../../base/slips.ts";
 import { atOnce } from "../../base/steps.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
 import type { CompileSelector } from "../../core/devices/selectors.ts";
+import { brokenBudgets } from "../../core/disruption/budgets.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { foreignPools, kindText, noPools } from "../../core/nodepool/no-pools.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
@@ -257,7 +258,9 @@ async function poolInputs(
       unusable(pool, condition(native, "Ready")) ??
       (isChosen ? invalid(pool, native, manifests, cloud) : undefined);
     const isServed = unserved(pool, cloud) === undefined;
-    if (why !== undefined && pool.replicas === undefined) unused.set(pool.id, why);
+    const stop =
+      (pool.replicas === undefined ? why : undefined) ?? missingClass(pool, native, cloud);
+    if (stop !== undefined) unused.set(pool.id, stop);
     if (isChosen && why !== undefined) notes.push(`${pool.id}: passed over, ${why}`);
     if (isChosen && why === undefined) usable.add(pool.id);
     else if (isServed) whys.push(`${pool.id}: ${isChosen ? why : "--nodepool-only leaves it out"}`);
@@ -304,7 +307,16 @@ function withOverlays(
 }
 
 function poolNotes(native: NodePool | Provisioner): string[] {
-  return [...annotationNotes(native), ...misspeltNotes(toPool(native))];
+  const pool = toPool(native);
+  return [...annotationNotes(native), ...misspeltNotes(pool), ...budgetNotes(pool)];
+}
+
+/** Karpenter launches nodes of a pool with an invalid budget, and never disrupts them voluntarily. */
+function budgetNotes({ generation, name, disruption }: Pool): string[] {
+  const broken = brokenBudgets(disruption.budgets);
+  if (broken === undefined) return [];
+  const pool = `${vocabulary(generation).poolKind} ${name}`;
+  return [`${pool}: ${broken}; no node of it is disrupted until this is corrected`];
 }
 
 /**
@@ -340,6 +352,16 @@ function unusable(pool: Pool, ready: Condition | undefined): string | undefined 
   if (ready?.status !== "False") return undefined;
   const more = ready.message ? ` (${ready.message})` : "";
   return `its status says that it is not ready${more}`;
+}
+
+/** That the node class is not in the input. A pool that its status calls ready has one in its cluster. */
+function missingClass(
+  pool: Pool,
+  native: NodePool | Provisioner,
+  cloud: Cloud,
+): string | undefined {
+  const isReady = condition(native, "Ready")?.status === "True";
+  return isReady || unserved(pool, cloud) !== undefined ? undefined : cloud.missingClass?.(pool);
 }
 
 /** Whether the pool has no condition that says whether it is ready, as in most files, and nothing speaks against it. */

@@ -1,4 +1,6 @@
 /** The two inputs of a plan: the objects of a cluster, and what its NodePools can launch. */
+
+import type { Pool } from "../../apis/hub/pool.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -100,12 +102,13 @@ export async function cloudOf(
 
 /** Adds the catalogue of the kwok provider for its NodePools. */
 function withKwok(aws: Cloud): Cloud {
+  const isKwok = (pool: Pool) => pool.classRef.group === KWOK_NODE_CLASS.group;
   return {
     wellKnownLabels: [...aws.wellKnownLabels, ...KWOK_WELL_KNOWN_LABELS],
     nodeClassKinds: [...(aws.nodeClassKinds ?? []), KWOK_NODE_CLASS] as readonly Kind[],
     notes: aws.notes,
     ...(aws.quotaRoom === undefined ? {} : { quotaRoom: aws.quotaRoom }),
-    typesOf: async (pool) =>
-      pool.classRef.group === KWOK_NODE_CLASS.group ? kwokInstanceTypes() : aws.typesOf(pool),
+    missingClass: (pool) => (isKwok(pool) ? undefined : aws.missingClass?.(pool)),
+    typesOf: async (pool) => (isKwok(pool) ? kwokInstanceTypes() : aws.typesOf(pool)),
   };
 }

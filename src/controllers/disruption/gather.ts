@@ -15,7 +15,7 @@ import { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, type StepRunner, type Steps } from "../../base/steps.ts";
 import { nextAllowed, whoseBudgets } from "../../core/answers/calendar.ts";
 import type { RepairRules } from "../../core/disruption/broken-nodes.ts";
-import { brokenBudget, type PoolAllowance } from "../../core/disruption/budgets.ts";
+import { brokenBudgets, type PoolAllowance } from "../../core/disruption/budgets.ts";
 import type {
   Blocked,
   Candidate,
@@ -172,7 +172,7 @@ export function* reportRound(
   });
   for (const { pool } of pools) {
     const key = aboutBudgets(pool);
-    const broken = brokenBudget(pool.disruption.budgets);
+    const broken = brokenBudgets(pool.disruption.budgets);
     if (broken === undefined) {
       problems.over(key);
       continue;

@@ -5,7 +5,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { counted, grouped } from "../../base/counted.ts";
 import { atOnce } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
-import { allowancesFor, brokenBudget, budgetProblem } from "../disruption/budgets.ts";
+import { allowancesFor, brokenBudgets, budgetProblems } from "../disruption/budgets.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { nextAllowed, whoseBudgets, windowOf } from "./calendar.ts";
@@ -45,7 +45,7 @@ export interface Allowed {
 /** The pool's own budgets, in the order of its spec. */
 export function budgetAnswers(pool: Pool, nowMs: number): readonly BudgetAnswer[] {
   return pool.disruption.budgets.map((budget) => {
-    const problem = budgetProblem(budget);
+    const problems = budgetProblems(budget);
     const window = windowOf(budget, nowMs);
     const { changesAtMs } = window ?? {};
     const { nodes, reasons, schedule, timeZone, duration } = budget;
@@ -57,7 +57,7 @@ export function budgetAnswers(pool: Pool, nowMs: number): readonly BudgetAnswer[
       ...(duration === undefined ? {} : { duration }),
       active: window?.active ?? false,
       ...(changesAtMs === undefined ? {} : { changesAt: toRfc3339(changesAtMs) }),
-      ...(problem === undefined ? {} : { problem }),
+      ...(problems.length === 0 ? {} : { problem: problems.join("; ") }),
     };
   });
 }
@@ -123,7 +123,7 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
     case "never":
       return { ...head, says: `${whose} allow no disruption, and no schedule ever ends that` };
     case "broken":
-      return { ...head, says: brokenBudget(pool.disruption.budgets) ?? "a budget cannot be read" };
+      return { ...head, says: brokenBudgets(pool.disruption.budgets) ?? "a budget cannot be read" };
   }
 }
 

@@ -205,7 +205,8 @@ describe("the budget condition of a NodePool", () => {
     });
     expect(held([{ nodes: "few" }])).toMatchObject({
       reason: "BudgetNotReadable",
-      message: 'spec.disruption.budgets[0].nodes: "few" is neither a count nor a percentage',
+      message:
+        'spec.disruption.budgets[0].nodes: "few" is neither a count nor a percentage; write one such as 5 or 10%',
     });
   });
 });

@@ -5,7 +5,7 @@
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { nextAfter } from "../../base/cron.ts";
-import { allowedDisruptions, brokenBudget, isAbout, scheduleOf } from "../disruption/budgets.ts";
+import { allowedDisruptions, brokenBudgets, isAbout, scheduleOf } from "../disruption/budgets.ts";
 import type { CommandReason } from "../disruption/command.ts";
 
 /** Whether the window of a budget is open, and when that changes. */
@@ -195,7 +195,7 @@ export function budgetStandingOf(
   }));
   if (next.some(({ when }) => when === "broken")) {
     const message =
-      brokenBudget(budgets) ?? `disruption-budgets: ${brokenBudget(clusterBudgets, "budgets")}`;
+      brokenBudgets(budgets) ?? `disruption-budgets: ${brokenBudgets(clusterBudgets, "budgets")}`;
     return { held: { status: "False", reason: "BudgetNotReadable", message }, ...changes };
   }
   if (next.every(({ when }) => when === "now")) return { held: undefined, ...changes };

@@ -1,16 +1,23 @@
 /**
- * Why a NodePool can launch no node at all, whatever the pods are. The checks are those of planning, in its order: the
- * requirements, what can be bought now, the limits, minValues.
+ * Why a NodePool can launch no node at all, whatever the pods are. Planning decides it: it plans a pod that requests
+ * nothing and tolerates everything. The sentence is made from the instance types that planning uses for the pool.
  */
-import { formatResource, type Resources } from "../../apis/resources.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { formatResource } from "../../apis/resources.ts";
 import { counted } from "../../base/counted.ts";
+import type { Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
-import type { InstanceType } from "../cloudprovider/instance-type.ts";
-import { isCompatible, usableOfferings } from "../cloudprovider/offerings.ts";
-import { remainingLimits } from "../nodepool/limits.ts";
+import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
+import { isCompatible } from "../cloudprovider/offerings.ts";
 import { poolLabels } from "../provisioning/manifest.ts";
-import type { PoolInput, SchedulingOptions } from "../provisioning/scheduling-input.ts";
-import { allows, formatRequirement, type Requirement } from "../scheduling/requirement.ts";
+import { TypeTable } from "../provisioning/pools/instance-types.ts";
+import { shortOfValues } from "../provisioning/pools/pool-notes.ts";
+import { createTemplate, hasNoType, type Template } from "../provisioning/pools/pool-template.ts";
+import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
+import { planOf, prepare } from "../provisioning/solve.ts";
+import { bitIndices, isEmptyBits } from "../scheduling/bits.ts";
+import { formatRequirement, type Requirement, toRequirement } from "../scheduling/requirement.ts";
+import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 
 /** The most values of a label that a message lists. */
@@ -18,58 +25,79 @@ const NAMED_VALUES = 6;
 /** The most reasons why offerings are not available that a message lists. */
 const NAMED_REASONS = 2;
 
+/** A pod that asks for nothing. No pod in a cluster can have its namespace and name. */
+const PROBE: Pod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { namespace: "-", name: "-", uid: "-" },
+  spec: { tolerations: [{ operator: "Exists" }], containers: [{ name: "-", image: "-" }] },
+};
+
 /** One clause without a full stop. Undefined: the pool can launch a node for some pod. */
-export function launchStop(
-  { pool, instanceTypes, usage }: PoolInput,
-  { minValuesPolicy }: Pick<SchedulingOptions, "minValuesPolicy">,
+export function* launchStop(
+  input: PoolInput,
+  scheduling: SchedulingInput,
+): Steps<string | undefined> {
+  const asked = { ...scheduling, pods: [PROBE], nodes: [], pools: [input] };
+  const { newClaims, unschedulable } = yield* planOf(yield* prepare(asked));
+  if (newClaims.length > 0) return undefined;
+  const space = new RequirementSpace(new Set());
+  const template = createTemplate(input, 0, space, []);
+  const isStrict = scheduling.options.minValuesPolicy === "Strict";
+  const stop =
+    ownStop(input, template, space) ?? (isStrict ? minValuesText(template, space) : undefined);
+  const [refusal] = unschedulable[0]?.pools ?? [];
+  return stop ?? refusal?.why ?? refusal?.message ?? unschedulable[0]?.message;
+}
+
+/** The stop by limits, requirements or what can be bought. Undefined: something else keeps the pool from launching. */
+function ownStop(
+  { pool, instanceTypes }: PoolInput,
+  template: Template,
+  space: RequirementSpace,
 ): string | undefined {
-  const remaining = remainingLimits(pool.limits, usage);
-  const nodes = remaining["nodes"];
-  if (nodes !== undefined && nodes < 1)
-    return `spec.limits.nodes is ${pool.limits["nodes"]}${pool.limits["nodes"] ? ", and all are used" : ""}`;
+  const { budget, usable } = template;
+  const nodes = pool.limits["nodes"];
+  if (budget.exhausted) return `spec.limits.nodes is ${nodes}${nodes ? ", and all are used" : ""}`;
   if (instanceTypes.length === 0) return "its node class offers no instance type";
-  const own = Requirements.fromSpecs(pool.requirements).and(
-    Requirements.fromLabels(poolLabels(pool)),
+  if (hasNoType(template)) {
+    const labels = Requirements.fromLabels(poolLabels(pool));
+    const all = [...pool.requirements.map(toRequirement), ...labels.all()].sort((a, b) =>
+      compareText(a.key, b.key),
+    );
+    const own = Requirements.of(all);
+    // The types as planning sees them if everything can be bought.
+    const table = new TypeTable(instanceTypes.map(inStock), space);
+    const sold = bitIndices(table.compatible(space.intern(own))).map((at) => table.types[at]?.name);
+    return sold.length === 0
+      ? requirementsText(all, table, space)
+      : soldOutText(
+          instanceTypes.filter(({ name }) => sold.includes(name)),
+          own,
+        );
+  }
+  return isEmptyBits(budget.within) ? limitsText(template, bitIndices(usable)) : undefined;
+}
+
+function inStock(type: InstanceType): InstanceType {
+  const offerings = type.offerings.map(
+    (one): Offering => ({
+      ...one,
+      available: true,
+      ...(one.capacityType === "reserved" ? { reservationCapacity: 1 } : {}),
+    }),
   );
-  const isUsed = (type: InstanceType) => isBought(type, own) && fits(type, remaining);
-  const isStrict = minValuesPolicy === "Strict" && own.withMinValues().length > 0;
-  if (!isStrict && instanceTypes.some(isUsed)) return undefined;
-  const sold = instanceTypes.filter((type) => isSold(type, own));
-  if (sold.length === 0) return requirementsText([...own.all()], instanceTypes);
-  const bought = sold.filter((type) => isBought(type, own));
-  if (bought.length === 0) return soldOutText(sold, own);
-  if (!bought.some((type) => fits(type, remaining))) return limitsText(remaining, bought);
-  return isStrict ? minValuesText(bought, own) : undefined;
-}
-
-/** Whether the type, and one of its offerings, available or not, satisfies the requirements. */
-function isSold({ labels, offerings }: InstanceType, own: Requirements): boolean {
-  for (const one of own.all()) if (!satisfies(labels, one)) return false;
-  return offerings.some((offering) => isCompatible(offering, own));
-}
-
-/** Whether one of the type's offerings can be bought now and satisfies the requirements, as the type does. */
-function isBought(type: InstanceType, own: Requirements): boolean {
-  return isSold(type, own) && usableOfferings(type, own).length > 0;
-}
-
-function fits({ capacity }: InstanceType, remaining: Resources): boolean {
-  return Object.entries(remaining).every(([name, left]) => (capacity[name] ?? 0) <= left);
-}
-
-function satisfies(labels: InstanceType["labels"], requirement: Requirement): boolean {
-  return labels[requirement.key]?.some((value) => allows(requirement, value)) ?? true;
+  return { ...type, offerings };
 }
 
 /** Names a smallest group of requirements that no type satisfies together, and the values that types have. */
 function requirementsText(
   all: readonly Requirement[],
-  instanceTypes: readonly InstanceType[],
+  table: TypeTable,
+  space: RequirementSpace,
 ): string {
-  const isStuck = (some: readonly Requirement[]) => {
-    const own = Requirements.of(some);
-    return !instanceTypes.some((type) => isSold(type, own));
-  };
+  const isStuck = (some: readonly Requirement[]) =>
+    isEmptyBits(table.compatible(space.intern(Requirements.of(some))));
   let blamed = all;
   for (const one of all) {
     const without = blamed.filter((other) => other !== one);
@@ -78,7 +106,7 @@ function requirementsText(
   const texts = blamed.map(formatRequirement);
   if (blamed.length !== 1) return `no instance type has all of ${texts.join(", ")}`;
   const { key } = blamed[0] as Requirement;
-  const values = [...new Set(instanceTypes.flatMap(({ labels }) => labels[key] ?? []))];
+  const values = [...new Set(table.types.flatMap(({ labels }) => labels[key] ?? []))];
   const shown = values.toSorted(compareText).slice(0, NAMED_VALUES).join(", ");
   const more = values.length > NAMED_VALUES ? ` and ${values.length - NAMED_VALUES} more` : "";
   const there = values.length === 0 ? "" : ` (there are ${shown}${more})`;
@@ -97,21 +125,21 @@ function soldOutText(types: readonly InstanceType[], own: Requirements): string 
 }
 
 /** Undefined: the types have enough values for the minValues of each requirement. */
-function minValuesText(types: readonly InstanceType[], own: Requirements): string | undefined {
-  for (const one of own.withMinValues()) {
-    const values = types.flatMap(({ labels }) => labels[one.key] ?? []);
-    const count = new Set(values.filter((value) => allows(one, value))).size;
-    if (count < (one.minValues ?? 0))
-      return `minValues of ${one.key} is ${one.minValues}, and its instance types have ${counted(count, "value")} of it`;
-  }
-  return undefined;
+function minValuesText(template: Template, space: RequirementSpace): string | undefined {
+  const { within } = template.budget;
+  const [short] = shortOfValues({ ...template, usable: within }, space);
+  if (short === undefined) return undefined;
+  const { requirement, count } = short;
+  const isLess = template.table.distinctValues(template.usable, requirement) > count;
+  const which = isLess ? "the instance types within its limits" : "its instance types";
+  return `minValues of ${requirement.key} is ${requirement.minValues}, and ${which} have ${counted(count, "value")} of it`;
 }
 
-function limitsText(remaining: Resources, types: readonly InstanceType[]): string {
+function limitsText({ table, budget: { remaining } }: Template, usable: readonly number[]): string {
   const short = Object.entries(remaining)
     .toSorted(([a], [b]) => compareText(a, b))
     .flatMap(([name, left]) => {
-      const least = Math.min(...types.map(({ capacity }) => capacity[name] ?? 0));
+      const least = Math.min(...usable.map((at) => table.types[at]?.capacity[name] ?? 0));
       if (least <= left) return [];
       const [has, needs] = [Math.max(0, left), least].map((amount) => formatResource(name, amount));
       return [`spec.limits.${name} has ${has} left, its smallest instance type has ${needs}`];

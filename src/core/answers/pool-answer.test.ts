@@ -102,6 +102,11 @@ describe("the answer about a NodePool", () => {
     expect(stop(both)).toBe(
       "no instance type has all of karpenter.sh/capacity-type In [spot], topology.kubernetes.io/zone In [zone-a]",
     );
+    const contrary = [amd64, { ...arch, values: ["arm64"] }];
+    const twoArchs = { instanceTypes: [type, instanceType({ name: "arm", arch: "arm64" })] };
+    expect(stop({ pool: { requirements: contrary }, input: twoArchs })).toBe(
+      "no instance type has all of kubernetes.io/arch In [amd64], kubernetes.io/arch In [arm64]",
+    );
     expect(stop({ input: { instanceTypes: [] } })).toBe("its node class offers no instance type");
     const gone = type.offerings.map((one) => ({ ...one, available: false }));
     expect(stop({ input: { instanceTypes: [{ ...type, offerings: gone }] } })).toBe(

@@ -82,7 +82,7 @@ const MOST_NAMED = 5;
 export interface PoolAside {
   readonly next: FoundCommands | undefined;
   readonly brake: BrakeAnswer | undefined;
-  /** By id: why pools are not used for launches. A static pool is not among them. */
+  /** By id: why pools are not used for launches. A pool is not among them because it is static. */
   readonly unused: ReadonlyMap<string, string>;
 }
 
@@ -111,14 +111,14 @@ export function* poolAnswer(
   const soonest = disruptions.flatMap((one) => one.nextAllowedDisruption ?? []).sort()[0];
   const usage = usageOf(picture.nodes, pool.id);
   const { policy, consolidateAfter, expireAfter } = pool.disruption;
-  const stop = stopOf(picture, input, unused);
+  const stop = yield* stopOf(picture, input, unused);
   const disruption = { stop, pause: pause?.message, disruptions, soonest, nowMs };
   return {
     kind: pool.generation === "alpha" ? "Provisioner" : "NodePool",
     name: pool.name,
     at: toRfc3339(nowMs),
     says: sentence(pool, { nodes: own.length, price }, disruption),
-    ready: pool.ready,
+    ready: pool.ready && !unused.has(pool.id),
     ...(stop === undefined ? {} : { launchesNothing: stop }),
     ...(pause === undefined
       ? {}
@@ -233,18 +233,18 @@ function ours(found: FoundCommands | undefined, pool: Pool): readonly CommandAns
 }
 
 /** Why the pool can launch nothing. Undefined: it can, or its types are not known because it is static. */
-function stopOf(
+function* stopOf(
   picture: Picture,
   input: PoolInput,
   unused: ReadonlyMap<string, string>,
-): string | undefined {
+): Steps<string | undefined> {
   const { pool, instanceTypes } = input;
   // The sentence about another provider already says that Karpenter ignores the pool.
   if (picture.paused(pool)?.kind === "otherProvider") return undefined;
   const why = unused.get(pool.id);
   if (why !== undefined) return why;
   if (pool.replicas !== undefined && instanceTypes.length === 0) return undefined;
-  return launchStop(input, picture.scheduling.options);
+  return yield* launchStop(input, picture.scheduling);
 }
 
 interface SaidOfPool {

@@ -5,7 +5,7 @@ import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { atOnce } from "../../base/steps.ts";
 import { nodeClaim, nodeView, pool } from "../../testing/builders.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { allowancesFor, allowedDisruptions, brokenBudget, isActive } from "./budgets.ts";
+import { allowancesFor, allowedDisruptions, brokenBudgets, isActive } from "./budgets.ts";
 
 const MONDAY_9 = Date.UTC(2026, 0, 5, 9, 0, 0);
 const MINUTE = 60_000;
@@ -105,13 +105,13 @@ describe("disruption budgets", () => {
   });
 
   it("names an invalid budget field with its value", () => {
-    const broken = (budget: Budget) => brokenBudget([{ nodes: "1" }, budget]);
+    const broken = (budget: Budget) => brokenBudgets([{ nodes: "1" }, budget]);
     expect(broken({ nodes: "10%" })).toBeUndefined();
     expect(broken({ nodes: "ten" })).toBe(
-      'spec.disruption.budgets[1].nodes: "ten" is neither a count nor a percentage',
+      'spec.disruption.budgets[1].nodes: "ten" is neither a count nor a percentage; write one such as 5 or 10%',
     );
     expect(broken({ nodes: "1", schedule: "at noon", duration: "1h" })).toBe(
-      'spec.disruption.budgets[1].schedule: "at noon" cannot be read: it has 2 field(s) where five are wanted: minute, hour, day of the month, month, day of the week',
+      'spec.disruption.budgets[1].schedule: "at noon" cannot be read: it has 2 fields where five are wanted: minute, hour, day of the month, month, day of the week',
     );
     expect(broken({ nodes: "1", schedule: "@daily", duration: "1d" })).toBe(
       'spec.disruption.budgets[1].duration: "1d" is no duration such as 10h or 1h30m',
@@ -124,7 +124,42 @@ describe("disruption budgets", () => {
       'spec.disruption.budgets[1].timeZone: "Europe/Zurich" beside a schedule that names a time zone; remove one of them',
     );
     expect(broken({ nodes: "1", schedule: "@daily" })).toBe(
-      "spec.disruption.budgets[1]: schedule and duration come together",
+      'spec.disruption.budgets[1].schedule: "@daily" without a duration; add one such as 8h, or remove the schedule',
     );
+    expect(broken({ nodes: "1", duration: "1h" })).toBe(
+      'spec.disruption.budgets[1].duration: "1h" without a schedule; add one such as @daily, or remove the duration',
+    );
+  });
+
+  it("names a fault of a budget exactly if the budget allows nothing", () => {
+    const texts = [undefined, "@daily", "0 25 * * *", "TZ=Asia/Tokyo 0 9 * * *", "soon"];
+    for (const nodes of ["1", "10%", "ten"])
+      for (const schedule of texts)
+        for (const timeZone of [undefined, "Europe/Zurich", "Mars", ""])
+          for (const duration of [undefined, "8h", "1d"]) {
+            const budget = { nodes, schedule, timeZone, duration } as Budget;
+            const at = { reason: "Empty", nodes: 3, nowMs: 0 } as const;
+            const isBroken = allowedDisruptions([budget], at) === undefined;
+            expect(brokenBudgets([budget]) !== undefined, JSON.stringify(budget)).toBe(isBroken);
+          }
+  });
+
+  it("names all invalid fields of all budgets, each with its index", () => {
+    const budgets = [
+      { nodes: "ten", schedule: "0 25 * * *", duration: "soon" },
+      { nodes: "1" },
+      { nodes: "2", schedule: "0 9 * * *", timeZone: "Mars", duration: "1d" },
+    ];
+    expect(
+      brokenBudgets(budgets)
+        ?.split("; spec.")
+        .map((one) => one.replace("spec.", "")),
+    ).toEqual([
+      'disruption.budgets[0].nodes: "ten" is neither a count nor a percentage; write one such as 5 or 10%',
+      'disruption.budgets[0].schedule: "0 25 * * *" cannot be read: "25" is no hour: 0 to 23',
+      'disruption.budgets[0].duration: "soon" is no duration such as 10h or 1h30m',
+      'disruption.budgets[2].timeZone: there is no time zone "Mars"; write one such as Europe/Zurich',
+      'disruption.budgets[2].duration: "1d" is no duration such as 10h or 1h30m',
+    ]);
   });
 });

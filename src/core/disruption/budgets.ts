@@ -105,38 +105,50 @@ export function allowedDisruptions(
   return allowed;
 }
 
-/** The first invalid budget: its field and value. Undefined: all are valid. `path`: the field that has the list. */
-export function brokenBudget(
+/** All invalid fields of the budgets, with value and remedy. Undefined: none. `path`: the field that has the list. */
+export function brokenBudgets(
   budgets: readonly Budget[],
   path = "spec.disruption.budgets",
 ): string | undefined {
-  for (const [index, budget] of budgets.entries()) {
-    const problem = budgetProblem(budget);
-    if (problem !== undefined) return `${path}[${index}]${problem}`;
-  }
-  return undefined;
+  const all = budgets.flatMap((budget, index) =>
+    budgetProblems(budget).map((problem) => `${path}[${index}]${problem}`),
+  );
+  return all.length === 0 ? undefined : all.join("; ");
 }
 
-/** The fault of a budget, as text to append to the path of the budget. Undefined: the budget is valid. */
-export function budgetProblem(budget: Budget): string | undefined {
+/** The faults of a budget, as texts to append to the path of the budget. Empty: the budget is valid. */
+export function budgetProblems(budget: Budget): readonly string[] {
   const { nodes, schedule, timeZone, duration } = budget;
+  const problems: string[] = [];
   if (amount(nodes, 0) === undefined)
-    return `.nodes: ${JSON.stringify(nodes)} is neither a count nor a percentage`;
-  if (schedule === undefined && duration === undefined) return undefined;
-  if (schedule === undefined || duration === undefined)
-    return ": schedule and duration come together";
-  if (scheduleOf(budget) !== undefined) return undefined;
-  if (timeZone !== undefined && cronProblem(schedule) === undefined) {
-    const zone = JSON.stringify(timeZone);
-    if (cronProblem(`CRON_TZ=${timeZone} ${schedule}`) !== undefined)
-      return namesTimeZone(schedule)
-        ? `.timeZone: ${zone} beside a schedule that names a time zone; remove one of them`
-        : `.timeZone: there is no time zone ${zone}; write one such as Europe/Zurich`;
-  }
-  const unread = cronProblem(schedule);
-  return unread === undefined
-    ? `.duration: ${JSON.stringify(duration)} is no duration such as 10h or 1h30m`
-    : `.schedule: ${JSON.stringify(schedule)} cannot be read: ${unread}`;
+    problems.push(
+      `.nodes: ${JSON.stringify(nodes)} is neither a count nor a percentage; write one such as 5 or 10%`,
+    );
+  if (schedule !== undefined && duration === undefined)
+    problems.push(
+      `.schedule: ${JSON.stringify(schedule)} without a duration; add one such as 8h, or remove the schedule`,
+    );
+  if (schedule === undefined && duration !== undefined)
+    problems.push(
+      `.duration: ${JSON.stringify(duration)} without a schedule; add one such as @daily, or remove the duration`,
+    );
+  const unread = schedule === undefined ? undefined : cronProblem(schedule);
+  if (unread !== undefined)
+    problems.push(`.schedule: ${JSON.stringify(schedule)} cannot be read: ${unread}`);
+  if (schedule !== undefined && timeZone !== undefined)
+    problems.push(...zoneProblems(schedule, timeZone));
+  if (duration !== undefined && parseDuration(duration) === undefined)
+    problems.push(`.duration: ${JSON.stringify(duration)} is no duration such as 10h or 1h30m`);
+  return problems;
+}
+
+function zoneProblems(schedule: string, timeZone: string): readonly string[] {
+  const zone = JSON.stringify(timeZone);
+  if (namesTimeZone(schedule))
+    return [`.timeZone: ${zone} beside a schedule that names a time zone; remove one of them`];
+  return parseCron(`CRON_TZ=${timeZone} @daily`) === undefined
+    ? [`.timeZone: there is no time zone ${zone}; write one such as Europe/Zurich`]
+    : [];
 }
 
 /** Whether the budget applies now. Undefined: its schedule or duration is invalid. */

@@ -15,8 +15,19 @@ describe("the cluster's disruption budgets", () => {
   it.each([
     ["nodes: 3", "must be a list of budgets, such as [{nodes: 10%}]"],
     ["[{}]", "budgets[0].nodes: must be a count or a percentage"],
-    ["[{nodes: few}]", 'budgets[0].nodes: "few" is neither a count nor a percentage'],
+    [
+      "[{nodes: few}]",
+      'budgets[0].nodes: "few" is neither a count nor a percentage; write one such as 5 or 10%',
+    ],
     ["[{nodes: 1, pods: 2}]", "budgets[0].pods: there is no such field"],
+    [
+      "[{nodes: few}, {nodes: 1, schedule: soon, duration: 1h}]",
+      'budgets[0].nodes: "few" is neither a count nor a percentage; write one such as 5 or 10%; budgets[1].schedule: "soon" cannot be read: it has 1 field where five are wanted: minute, hour, day of the month, month, day of the week',
+    ],
+    [
+      "[{}, {nodes: 1, pods: 2}]",
+      "budgets[0].nodes: must be a count or a percentage; budgets[1].pods: there is no such field",
+    ],
     ["[{nodes: 1, duration: 1h}]", "budgets[0]: schedule and duration come together"],
     ['[{nodes: 1, schedule: "@daily", duration: 8}]', "budgets[0].duration: 8 must be a text"],
     [

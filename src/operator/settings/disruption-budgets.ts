@@ -3,7 +3,7 @@
  */
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { isObject } from "../../base/json.ts";
-import { brokenBudget } from "../../core/disruption/budgets.ts";
+import { brokenBudgets } from "../../core/disruption/budgets.ts";
 import { LIMITS } from "../../readers/limits.ts";
 import { ReadError } from "../../readers/read-error.ts";
 import { readYamlValue } from "../../readers/yaml.ts";
@@ -21,8 +21,8 @@ export function disruptionBudgetsProblem(text: string): string | undefined {
     throw error;
   }
   if (!Array.isArray(given)) return "must be a list of budgets, such as [{nodes: 10%}]";
-  const problem = given.map(problemOf).find((one) => one !== undefined);
-  return problem ?? brokenBudget(given as Budget[], "budgets");
+  const problems = given.flatMap((one, index) => problemOf(one, index) ?? []);
+  return problems.length > 0 ? problems.join("; ") : brokenBudgets(given as Budget[], "budgets");
 }
 
 /** The budgets in a valid text. */

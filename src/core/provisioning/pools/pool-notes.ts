@@ -1,6 +1,7 @@
 /** Facts to report about pools, whatever the pods are: types that limits exclude, and pools without usable types. */
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
+import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { PlanningContext } from "../nodes/trial.ts";
 import type { SchedulingResult } from "../result.ts";
@@ -19,7 +20,8 @@ export function poolNotes(
   const some = templates.filter((one) => !hasNoType(one));
   const withoutTypes = templates.filter(hasNoType).map(({ pool }) => pool.id);
   // With the policy BestEffort, the pool's minValues are lowered to the number of values that exist.
-  const tooFew = minValuesPolicy === "Strict" ? some.filter((one) => isTooFew(one, space)) : [];
+  const tooFew =
+    minValuesPolicy === "Strict" ? some.filter((one) => shortOfValues(one, space).length > 0) : [];
   const withTooFewTypes = tooFew.map(({ pool }) => pool.id);
   return {
     excludedByLimits: excludedByLimits(templates),
@@ -28,12 +30,22 @@ export function poolNotes(
   };
 }
 
-/** Whether all usable types together have fewer values than the pool's minValues demands. */
-function isTooFew({ set, table, usable }: Template, space: RequirementSpace): boolean {
+/** A requirement with minValues, and the number of its values that the usable types have together: too few. */
+interface ShortOfValues {
+  readonly requirement: Requirement;
+  readonly count: number;
+}
+
+/** The pool's requirements for which all usable types together have fewer values than minValues demands. */
+export function shortOfValues(
+  { set, table, usable }: Pick<Template, "set" | "table" | "usable">,
+  space: RequirementSpace,
+): readonly ShortOfValues[] {
   return space
     .get(set)
     .withMinValues()
-    .some((one) => table.distinctValues(usable, one) < (one.minValues as number));
+    .map((requirement) => ({ requirement, count: table.distinctValues(usable, requirement) }))
+    .filter(({ requirement, count }) => count < (requirement.minValues as number));
 }
 
 /**
