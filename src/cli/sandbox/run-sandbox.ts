@@ -35,7 +35,7 @@ import { checkKubeconfig, checkNotTaken, writeKubeconfig } from "./kubeconfig-fi
 import { actOnSandbox, sandboxActs } from "./sandbox-acts.ts";
 import { DEFAULT_KUBECONFIG, type SandboxFlags } from "./sandbox-flags.ts";
 import { readSchedulerProfiles } from "./scheduler-file.ts";
-import { tracePrinter } from "./trace-printer.ts";
+import { heldTrace, tracePrinter } from "./trace-printer.ts";
 
 /** Milliseconds in which a failed sandbox must close. */
 const CLOSE_WITHIN_MS = 5_000;
@@ -81,7 +81,7 @@ async function serve(
   say: (...lines: readonly string[]) => void,
 ): Promise<void> {
   let awsUrl = "";
-  const trace = tracePrinter(flags.output);
+  const { trace, release } = heldTrace(tracePrinter(flags.output));
   const box = await openBox({
     ...flags,
     spans: await spansOf(parts, log),
@@ -140,6 +140,7 @@ async function serve(
   const metrics = endpoints.metricsUrl ?? "";
   const urls = { api: https.url, console: page.url, metrics, aws: awsUrl };
   say(...greeting(flags, file, urls).split("\n"));
+  release();
   await interruption;
   say("stopping…");
 }

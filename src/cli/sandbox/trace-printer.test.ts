@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { traceLine } from "./trace-printer.ts";
+import { heldTrace, traceLine } from "./trace-printer.ts";
 
 const EVENT = {
   atMs: Date.UTC(2026, 0, 5, 8, 0, 1, 35),
@@ -21,4 +21,15 @@ it("a line of the trace fits the width of the terminal, and shows details even o
   expect(wide).toContain("(best offer among 600 types)");
   expect(traceLine(EVENT, 120)).toBe(`${wide.slice(0, 119)}…`);
   expect(traceLine(EVENT, 300)).toBe(wide);
+});
+
+it("a held trace prints its events in order once it is released, and later ones at once", () => {
+  const printed: string[] = [];
+  const { trace, release } = heldTrace(({ object }) => printed.push(object));
+  trace({ ...EVENT, object: "pod a" });
+  trace({ ...EVENT, object: "pod b" });
+  expect(printed).toEqual([]);
+  release();
+  trace({ ...EVENT, object: "pod c" });
+  expect(printed).toEqual(["pod a", "pod b", "pod c"]);
 });

@@ -35,6 +35,28 @@ export function tracePrinter(output: "text" | "json"): Trace {
   };
 }
 
+/** A trace that keeps its events until `release`, which prints them; from then on each event is printed at once. */
+export interface HeldTrace {
+  readonly trace: Trace;
+  readonly release: () => void;
+}
+
+/** Holds events back, so that the first lines of the sandbox say how to reach it, whatever already happens in it. */
+export function heldTrace(print: Trace): HeldTrace {
+  let held: TraceEvent[] | undefined = [];
+  return {
+    trace: (event) => {
+      if (held === undefined) print(event);
+      else held.push(event);
+    },
+    release: () => {
+      const events = held ?? [];
+      held = undefined;
+      for (const event of events) print(event);
+    },
+  };
+}
+
 /** The columns before the details take 78 characters, so a narrower terminal would show next to nothing of them. */
 const NARROW_COLUMNS = 120;
 
