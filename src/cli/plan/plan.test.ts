@@ -88,7 +88,7 @@ async function planFor(
   const result = solve(input);
   const found = { remedies: remedies(input, result) };
   const plan = planOf(result, input.pods.length, { parseMs: 0, solveMs: 0 }, found);
-  return { plan, notes: [...notes, ...poolNotes(result)] };
+  return { plan, notes: [...notes, ...poolNotes(result, input)] };
 }
 
 describe("karpenter plan", () => {
@@ -155,15 +155,17 @@ describe("karpenter plan", () => {
       expect(plan.unschedulable).toEqual([]);
       return notes;
     };
-    const none =
-      "nodepool/other: passed over, its requirements leave no instance type that can be launched";
     const reserved = "{key: karpenter.sh/capacity-type, operator: In, values: [reserved]}";
-    expect(await noted(other(reserved))).toEqual([none]);
+    expect(await noted(other(reserved))).toEqual([
+      "nodepool/other: passed over, no instance type has karpenter.sh/capacity-type In [reserved] (there are on-demand)",
+    ]);
     const type = "key: node.kubernetes.io/instance-type";
-    expect(await noted(other(`{${type}, operator: In, values: [m-3]}`))).toEqual([none]);
+    expect(await noted(other(`{${type}, operator: In, values: [m-3]}`))).toEqual([
+      "nodepool/other: passed over, no instance type has node.kubernetes.io/instance-type In [m-3] (there are m-2, m-4, m-8)",
+    ]);
     expect(await noted(other(`{${type}, operator: In, values: [m-2]}`))).toEqual([]);
     expect(await noted(other(`{${type}, operator: Exists, minValues: 4}`))).toEqual([
-      "nodepool/other: passed over, its instance types have too few values for its minValues",
+      "nodepool/other: passed over, minValues of node.kubernetes.io/instance-type is 4, and its instance types have 3 values of it",
     ]);
   });
 
@@ -722,6 +724,18 @@ describe("the exit code of karpenter plan", () => {
       rmSync(folder, { recursive: true });
     }
   }
+
+  it("notes that NodeOverlays need a feature gate of the controller", async () => {
+    const overlay = `
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: cheap}
+spec: {requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m-8]}], price: "0.01"}`;
+    const note = "note: NodeOverlays count in this plan";
+    const web = workload("Deployment", "web", 1);
+    expect((await run([POOL, web, overlay], "text")).text).toContain(note);
+    expect((await run([POOL, web], "text")).text).not.toContain(note);
+  });
 
   it("is 0 if all pods are placed and 2 if not, in each output format", async () => {
     const good = await run([POOL, workload("Deployment", "web", 1)]);

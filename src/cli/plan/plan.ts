@@ -6,9 +6,11 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
+import { atOnce } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import type { NearMiss, Remedy } from "../../core/answers/fixes/remedy.ts";
+import { launchStop } from "../../core/answers/launch-stop.ts";
 import type { PlayedPasses } from "../../core/answers/planning-passes.ts";
 import { withoutBufferPods } from "../../core/buffers/feedback.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
@@ -206,19 +208,21 @@ export function limitNotes({ totals: { limits } }: Plan): string[] {
 }
 
 /** Notes about NodePools that launch nothing because of their own requirements, whatever the pods are. */
-export function poolNotes({
-  withoutTypes = [],
-  withTooFewTypes = [],
-  newClaims,
-}: Pick<SchedulingResult, "withoutTypes" | "withTooFewTypes" | "newClaims">): string[] {
+export function poolNotes(
+  {
+    withoutTypes = [],
+    withTooFewTypes = [],
+    newClaims,
+  }: Pick<SchedulingResult, "withoutTypes" | "withTooFewTypes" | "newClaims">,
+  input: SchedulingInput,
+): string[] {
   // A pool may launch into its reservations in the first pass and have nothing left for the last one.
   const launched = new Set(newClaims.map(({ pool }) => pool.id));
-  const passedOver = (ids: readonly string[], why: string) =>
-    ids.filter((id) => !launched.has(id)).map((id) => `${id}: passed over, ${why}`);
-  return [
-    ...passedOver(withoutTypes, "its requirements leave no instance type that can be launched"),
-    ...passedOver(withTooFewTypes, "its instance types have too few values for its minValues"),
-  ];
+  return [...withoutTypes, ...withTooFewTypes].flatMap((id) => {
+    const own = input.pools.find(({ pool }) => pool.id === id);
+    const why = own === undefined ? undefined : atOnce(launchStop(own, input));
+    return launched.has(id) || why === undefined ? [] : [`${id}: passed over, ${why}`];
+  });
 }
 
 function poolTotals(claims: readonly PlannedNode[]): PoolTotal[] {

@@ -343,7 +343,8 @@ function unserved(pool: Pool, { nodeClassKinds }: Cloud): string | undefined {
   if (nodeClassKinds === undefined || foreignPools([pool], nodeClassKinds).length === 0)
     return undefined;
   const served = nodeClassKinds.map(kindText).join(", ");
-  return `its class is a ${kindText(pool.classRef)}, which belongs to another provider (here: ${served}); to plan with it, say what it can launch with --instance-types`;
+  const article = /^[AEIOU]/.test(pool.classRef.kind) ? "an" : "a";
+  return `its class is ${article} ${kindText(pool.classRef)}, which belongs to another provider (here: ${served}); to plan with it, say what it can launch with --instance-types`;
 }
 
 function unusable(pool: Pool, ready: Condition | undefined): string | undefined {

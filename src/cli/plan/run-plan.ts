@@ -80,6 +80,8 @@ export const STANDARD_STREAMS: PlanStreams = {
 const CLAIMS_PLANNED =
   "pods with resource claims are planned, as the controller does with --ignore-dra-requests=false";
 const DEVICES_ASSUMED = `${CLAIMS_PLANNED} and the chart's settings.enableDRA: instance types of AWS have GPUs and EFA interfaces to claim`;
+const OVERLAYS_PLANNED =
+  "NodeOverlays count in this plan, as in the controller with --feature-gates NodeOverlay=true";
 /** The exit codes. Bad input is 1 (CliError). */
 const EXIT_CODES = { placed: 0, someLeft: 2, nothingToPlan: 3 } as const;
 
@@ -147,6 +149,7 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
     ...planning.notes,
   ];
   if (claimed) notes.push(withDevices(facts) === facts ? CLAIMS_PLANNED : DEVICES_ASSUMED);
+  if (manifests.overlays.length > 0) notes.push(OVERLAYS_PLANNED);
   const parsedMs = performance.now();
   progress.stage(`planning ${counted(input.pods.length, "pod")}`);
   const played = playedPlan(input, flags);
@@ -164,7 +167,7 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
     ...(flags.fix ? { remedies: remedies(input, withoutBufferPods(result), settledPlan) } : {}),
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
   });
-  notes.push(...poolNotes(result), ...passNotes(played), ...limitNotes(planned));
+  notes.push(...poolNotes(result, input), ...passNotes(played), ...limitNotes(planned));
   return { planned, result, notes };
 }
 
