@@ -5,15 +5,14 @@
  * 1,000 pod events per second, of a kind of `console/pod-events.ts`. The share of a core is measured while the probe
  * does not watch the loop, because its timers would cost more than an idle console.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findChromium } from "../dashboard/test/chromium.ts";
 import { scriptFlags } from "../scripts/script-flags.ts";
 import { POD_EVENTS } from "./console/pod-events.ts";
+import { startConsole } from "./console/started.ts";
 import { cells } from "./table.ts";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -57,39 +56,11 @@ export async function console_(args: readonly string[]): Promise<void> {
       events: { type: "string", default: "rollout" },
     },
   });
-  const folder = mkdtempSync(join(tmpdir(), "console-bench-"));
-  const children: ChildProcess[] = [];
+  const started = await startConsole(values);
   try {
-    const server = spawn(
-      process.execPath,
-      ["--import", "tsx", here("console/api-server.ts"), values.nodes, values.pods],
-      { stdio: ["pipe", "pipe", "inherit"] },
-    );
-    children.push(server);
-    const api = await lineOf(server, /http:\S+/);
-    const kubeconfig = join(folder, "kubeconfig");
-    writeFileSync(
-      kubeconfig,
-      JSON.stringify({
-        "current-context": "x",
-        contexts: [{ name: "x", context: { cluster: "x", user: "x" } }],
-        clusters: [{ name: "x", cluster: { server: api } }],
-        users: [{ name: "x", user: {} }],
-      }),
-    );
-    const probe = join(folder, "probe");
-    const env = { ...process.env, KUBECONFIG: kubeconfig, LOOP_PROBE: probe };
-    const served = spawn(
-      process.execPath,
-      ["--import", here("console/loop-probe.mjs"), here("../dist/cli/main.js"), "console"],
-      { env, stdio: ["ignore", "pipe", "inherit", "ipc"] },
-    );
-    children.push(served);
-    const url = await lineOf(served, /http:\/\/\S+#[0-9a-f]+/);
-    await look(url, { ...values, probe, server, served });
+    await look(started.url, { ...values, ...started });
   } finally {
-    for (const child of children) child.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
+    started.stop();
   }
 }
 
@@ -231,16 +202,4 @@ async function during(
 function samplesOf(probe: string): Sample[] {
   const lines = readFileSync(probe, "utf8").trim().split("\n");
   return lines.map((line) => JSON.parse(line) as Sample);
-}
-
-function lineOf(child: ChildProcess, pattern: RegExp): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = "";
-    child.stdout?.on("data", (part: Buffer) => {
-      text += String(part);
-      const found = pattern.exec(text)?.[0];
-      if (found !== undefined) resolve(found);
-    });
-    child.once("exit", (code) => reject(new Error(`ended with ${code}: ${text}`)));
-  });
 }

@@ -1,5 +1,6 @@
 /**
- * An API server that answers only lists and watches, in a process of its own: `tsx api-server.ts NODES PODS_PER_NODE`.
+ * An API server that answers only lists and watches, in a process of its own:
+ * `tsx api-server.ts NODES PODS_PER_NODE [TROUBLE]`. TROUBLE is one of `troubles.ts`.
  * Like kube-apiserver, it sends pods in protobuf if the client accepts that. Its first line of output is its address.
  * After a line `EVENTS KIND` on its standard input, it sends that many events per second, of a kind of `pod-events.ts`.
  */
@@ -9,6 +10,7 @@ import { encodeProtobuf, encodeWatchFrame } from "../../src/sandbox/apiserver/pr
 import { PROTOBUF } from "../../src/sandbox/apiserver/protobuf/fields.ts";
 import { drawObjects } from "./cluster.ts";
 import { POD_EVENTS, type PodEvents } from "./pod-events.ts";
+import { TROUBLES } from "./troubles.ts";
 
 const PODS = "/api/v1/pods";
 /** Number of objects in the pages that the console requests. */
@@ -16,6 +18,7 @@ const PAGE = 500;
 
 const [nodes = 5_000, podsPerNode = 10] = process.argv.slice(2).map(Number);
 const objects = drawObjects(nodes, podsPerNode);
+TROUBLES[process.argv[4] ?? ""]?.(objects);
 /** Open watches by path. The value says whether the client accepts protobuf. */
 const watchers = new Map<string, Map<ServerResponse, boolean>>();
 const pods = objects.get(PODS) ?? [];
