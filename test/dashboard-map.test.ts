@@ -1,6 +1,8 @@
 /** The map of the dashboard: where groups of nodes stand. */
 import { expect, it } from "vitest";
+import { arrowsOf } from "../dashboard/src/arrows.ts";
 import { layoutOf, type Slotted } from "../dashboard/src/slots.ts";
+import type { MapRow } from "../dashboard/src/wire.ts";
 
 function groupsOf(...sizes: readonly number[]): Slotted {
   const groups = sizes.map((room, index) => [`g${index}`, { slots: new Map(), room }] as const);
@@ -30,4 +32,20 @@ it("keeps every box within the map, and apart from the others", () => {
         }
       }
     }
+});
+
+it("draws all arrows while they are few, and then only those of the nodes that a person looks at", () => {
+  const row = (to?: MapRow["to"]) => ({ to }) as MapRow;
+  const fleet = (leaving: number) => [
+    ...Array.from({ length: leaving }, (_, at) => [`old-${at}`, row([["new", 3]])] as const),
+    ["new", row()] as const,
+    ["other", row()] as const,
+  ];
+  expect(arrowsOf(new Map(fleet(30)))).toMatchObject({ all: 30, drawn: { length: 30 } });
+  const many = new Map(fleet(31));
+  expect(arrowsOf(many)).toEqual({ all: 31, drawn: [] });
+  expect(arrowsOf(many, ["old-7", undefined]).drawn).toEqual([
+    { from: "old-7", to: "new", pods: 3 },
+  ]);
+  expect(arrowsOf(many, ["new"]).drawn).toHaveLength(31);
 });

@@ -3,7 +3,9 @@
  * drawn again. Arrows, hover, selection and the mark for keyboard use are on a second canvas.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { arrowsOf, drawArrow } from "./arrows.ts";
+import { appearance } from "./appearance.ts";
+import { arrowsOf } from "./arrows.ts";
+import { drawArrow } from "./draw-arrow.ts";
 import { counted, percent, perHour, plain } from "./format.ts";
 import { aboutRow, categoriesOf, groupOf, isMeant } from "./node-list.ts";
 import { type Drawn, paint, paletteOf, prepared, type Size, tileGap, type View } from "./paint.ts";
@@ -37,8 +39,8 @@ export function MapCanvas({
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [view, setView] = useState(WHOLE);
   const [hovered, setHovered] = useState<{ name: string; x: number; y: number } | undefined>();
-  const [theme, setTheme] = useState(0);
   const { group, fill, filter, about } = place.value;
+  const theme = appearance.value;
 
   useEffect(() => {
     const element = frame.current;
@@ -47,14 +49,10 @@ export function MapCanvas({
       setSize({ width: element.clientWidth / unit(), height: element.clientHeight / unit() }),
     );
     observer.observe(element);
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    const changed = () => setTheme((count) => count + 1);
-    scheme.addEventListener("change", changed);
     const fit = () => setView(WHOLE);
     addEventListener("map-fit", fit);
     return () => {
       observer.disconnect();
-      scheme.removeEventListener("change", changed);
       removeEventListener("map-fit", fit);
     };
   }, []);
@@ -95,9 +93,9 @@ export function MapCanvas({
         y: spot.y * view.scale + view.y + edge / 2,
       };
     };
-    for (const { from, to, pods } of arrowsOf(rows).drawn)
-      drawArrow(context, { from: middleOf(from), to: middleOf(to), pods }, colours);
     const selected = /^(?:node|group)\/(.*)$/.exec(about)?.[1];
+    for (const { from, to, pods } of arrowsOf(rows, [hovered?.name, marked, selected]).drawn)
+      drawArrow(context, { from: middleOf(from), to: middleOf(to), pods }, colours);
     for (const [name, width] of [
       [hovered?.name, 1],
       [marked, 2],

@@ -164,8 +164,8 @@ function Tools({ count }: { count: number | undefined }) {
 function MovesDrawn({ rows }: { rows: ReadonlyMap<string, MapRow> }) {
   const { drawn, all } = arrowsOf(rows);
   if (all === 0) return null;
-  const count = drawn.length < all ? `, ${drawn.length} of ${all} drawn` : "";
-  return <span>→ pods move{count}</span>;
+  if (drawn.length === all) return <span>→ pods move</span>;
+  return <span>→ {grouped(all)} moves of pods: choose a node to see its own</span>;
 }
 
 function Legend() {

@@ -206,7 +206,13 @@ function byNamespace(rows: Iterable<readonly [string, CostRow]>): (readonly [str
 function WhoPays() {
   const { head, rows } = views.costs.value;
   const [isWhole, setIsWhole] = useState(false);
-  if (head === undefined) return null;
+  if (head === undefined)
+    return (
+      <>
+        <h2>Who they are paid for</h2>
+        <Loading what="what each workload pays" />
+      </>
+    );
   const filter = place.value.filter.toLowerCase();
   const wanted = isWhole ? byNamespace(rows) : [...rows];
   const shown = wanted

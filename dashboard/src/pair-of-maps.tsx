@@ -1,5 +1,6 @@
 /** The nodes before and after, as two maps in which each node has the same place. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { appearance } from "./appearance.ts";
 import { counted } from "./format.ts";
 import { categoriesOf, groupOf, nodesIn } from "./node-list.ts";
 import { type Accent, type Drawn, paint, paletteOf, prepared } from "./paint.ts";
@@ -62,20 +63,14 @@ function OneMap({
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
-  const [theme, setTheme] = useState(0);
   const { fill } = place.value;
+  const theme = appearance.value;
   useEffect(() => {
     const element = frame.current;
     if (element === null) return undefined;
     const observer = new ResizeObserver(() => setWidth(element.clientWidth / unit()));
     observer.observe(element);
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    const changed = () => setTheme((count) => count + 1);
-    scheme.addEventListener("change", changed);
-    return () => {
-      observer.disconnect();
-      scheme.removeEventListener("change", changed);
-    };
+    return () => observer.disconnect();
   }, []);
   const layout = useMemo(
     () => layoutOf(slots, width, (innerHeight * MOST_SHARE) / unit()),

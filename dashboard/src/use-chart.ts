@@ -2,6 +2,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import { appearance } from "./appearance.ts";
 import { clockTime } from "./format.ts";
 import { unit } from "./unit.ts";
 
@@ -53,7 +54,7 @@ export function useChart({
       chart.current?.destroy();
       chart.current = undefined;
     };
-  }, [key]);
+  }, [key, appearance.value]);
   useEffect(() => {
     chart.current?.setData(data);
   }, [data]);

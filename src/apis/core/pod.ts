@@ -224,7 +224,7 @@ export function isActive(pod: Pod): boolean {
 }
 
 /** Whether the pod is bound to a node. */
-function isScheduled(pod: Pod): boolean {
+export function isScheduled(pod: Pod): boolean {
   return Boolean(pod.spec.nodeName);
 }
 

@@ -21,7 +21,7 @@ import { listedNodesInSteps } from "../../console/views/node-groups.ts";
 import type { CommandAnswer } from "../../core/answers/command-answer.ts";
 import { workloadCosts } from "../../core/answers/costs.ts";
 import { remedies } from "../../core/answers/fixes/remedy.ts";
-import { type Fleet, fleetOf } from "../../core/answers/fleet.ts";
+import { type Fleet, fleetOf, waitsSince } from "../../core/answers/fleet.ts";
 import { keptRoomOf, roomCounts } from "../../core/answers/kept-room.ts";
 import { leastPriceOf } from "../../core/answers/least-price.ts";
 import {
@@ -322,7 +322,7 @@ function* unplacedOf(
     const pod = pods.get(key);
     const edits = known.get(key)?.fix?.edits;
     const patch = pod && edits && fixPatch(edits, pod, manifests);
-    const since = pod?.metadata.creationTimestamp;
+    const since = pod && waitsSince(pod);
     const words = reasonWords(sharedReason(reason)).join("; ");
     return { pod: key, since, reason: words, fix: fix?.text, ...patchOf(patch) };
   });

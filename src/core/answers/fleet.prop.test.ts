@@ -92,3 +92,29 @@ describe("a fleet that is made from the previous one", () => {
     );
   });
 });
+
+describe("the waiting pods of a fleet", () => {
+  const at = "2026-01-01T00:00:00Z";
+  const aged = (name: string, nodeName?: string): Pod => {
+    const one = pod({ name, ...(nodeName === undefined ? {} : { nodeName }) });
+    return { ...one, metadata: { ...one.metadata, creationTimestamp: at } };
+  };
+  const waitingIn = (plan: object) =>
+    atOnce(fleetOf(quietModel({ pools: POOLS, nodes: [], restraint }), { ...NO_PLAN, ...plan }));
+
+  it("are those without a node, not those that a plan moves off a leaving node", () => {
+    const existing = [{ nodeName: "n1", pods: [aged("moves", "n0"), aged("pending")] }];
+    const { waiting, totals } = waitingIn({ existing });
+    expect(waiting).toEqual([
+      { waitingFor: "nodeExists", pods: 1, example: "default/pending", since: at },
+    ]);
+    expect(totals.waiting).toBe(1);
+  });
+
+  it("include a pod of a leaving node that fits nowhere else, without the age of the pod", () => {
+    const { waiting } = waitingIn({ unschedulable: [{ pod: aged("stuck", "n0"), pools: [] }] });
+    expect(waiting).toEqual([
+      { waitingFor: "nothing", rejected: {}, pods: 1, example: "default/stuck" },
+    ]);
+  });
+});

@@ -2,7 +2,7 @@
  * The fleet: all nodes at one moment with their requests, prices and states, all NodePools, and all pending pods.
  * `karpenter top` and the console show it.
  */
-import type { Pod } from "../../apis/core/pod.ts";
+import { isScheduled, type Pod } from "../../apis/core/pod.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -391,20 +391,30 @@ function poolsOf(pools: ReadonlyMap<string, Sums>): readonly FleetPool[] {
     .sort((a, b) => compareText(a.name, b.name));
 }
 
+/** When the pod began to wait for a node, as RFC 3339. Undefined: not known, because it still has one. */
+export function waitsSince(pod: Pod): string | undefined {
+  return isScheduled(pod) ? undefined : pod.metadata.creationTimestamp;
+}
+
 type Cause = Pick<Waiting, "waitingFor" | "rejected">;
 
+/**
+ * Plans also place the pods that still run on leaving nodes. These pods do not wait, unless there is no other node for
+ * them. They did not begin to wait when they were created, so their age is not that of a wait.
+ */
 function waitingOf({ existing, newClaims, unschedulable }: SchedulingResult): readonly Waiting[] {
   const pods = [
     ...existing.flatMap((node) => node.pods.map((pod) => ({ pod, cause: NODE_EXISTS }))),
     ...newClaims.flatMap((claim) => claim.pods.map((pod) => ({ pod, cause: NODE_WANTED }))),
-    ...unschedulable.map((one) => ({ pod: one.pod, cause: refusedBy(one) })),
-  ];
+  ]
+    .filter(({ pod }) => !isScheduled(pod))
+    .concat(unschedulable.map((one) => ({ pod: one.pod, cause: refusedBy(one) })));
   const groups = new Map<string, Waiting & { readonly cause: Cause }>();
   for (const { pod, cause } of pods) {
     if (isBufferPod(pod)) continue;
     const key = JSON.stringify(cause);
     const known = groups.get(key);
-    const since = earlier(known?.since, pod.metadata.creationTimestamp);
+    const since = earlier(known?.since, waitsSince(pod));
     const example = known?.example ?? keyOf(pod);
     const count = (known?.pods ?? 0) + 1;
     groups.set(key, { ...cause, cause, pods: count, example, ...optional("since", since) });

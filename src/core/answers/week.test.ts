@@ -9,7 +9,10 @@ const NOW_MS = Date.UTC(2026, 0, 5, 8);
 const nodes = Array.from({ length: 10 }, (_, index) => ({
   name: `n${index}`,
   poolId: "nodepool/a",
-  claim: {},
+  managed: true,
+  initialized: true,
+  pods: [],
+  claim: { metadata: {} },
 })) as unknown as NodeView[];
 
 function week(budgets: readonly Budget[], clusterBudgets: readonly Budget[] = []) {
@@ -58,10 +61,17 @@ it("the week of a NodePool is undefined for an invalid budget", () => {
 
 it("the week applies percentages of the cluster's budgets to the nodes of all pools", () => {
   const elsewhere = nodes.map((node) => ({ ...node, poolId: "nodepool/b" }));
-  const strangers = nodes.map(({ claim: _, poolId: __, ...node }) => node);
+  const strangers = nodes.map(({ claim: _, poolId: __, ...node }) => ({ ...node, managed: false }));
   const all = [...nodes, ...elsewhere, ...strangers] as NodeView[];
   const pool = { id: "nodepool/a", disruption: { budgets: [] } } as unknown as Pool;
   const clusterBudgets = [{ nodes: "20%" }];
   const [empty] = weekOf({ nowMs: NOW_MS, nodes: all, clusterBudgets }, pool);
   expect(empty?.spans).toMatchObject([{ allowed: 4 }]);
+});
+
+it("the week takes percentages of the nodes that budgets count: those that came up", () => {
+  const pool = { id: "nodepool/a", disruption: { budgets: [{ nodes: "50%" }] } } as unknown as Pool;
+  const half = nodes.map((node, index) => ({ ...node, initialized: index % 2 === 0 }));
+  const week = weekOf({ nowMs: NOW_MS, nodes: half as NodeView[], clusterBudgets: [] }, pool);
+  expect(week[0]?.spans).toMatchObject([{ allowed: 3 }]);
 });

@@ -4,9 +4,11 @@
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { atOnce } from "../../base/steps.ts";
 import { allowedDisruptions } from "../disruption/budgets.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
+import { countNodes } from "../disruption/node-counts.ts";
 import { changesWithin, REASONS } from "./calendar.ts";
 
 /** A span of time in which the budgets allow the same number. */
@@ -35,8 +37,10 @@ export function weekOf(
   { nowMs, nodes, clusterBudgets }: Pick<Picture, "nowMs" | "nodes" | "clusterBudgets">,
   { id, disruption: { budgets } }: Pick<Pool, "id" | "disruption">,
 ): readonly ReasonWeek[] {
-  const own = nodes.filter(({ poolId }) => poolId === id).length;
-  const managed = nodes.filter(({ claim }) => claim !== undefined).length;
+  // Budgets count neither nodes that are still coming up nor ended ones, so the calendar does not either.
+  const counts = atOnce(countNodes(nodes));
+  const own = counts.byPool.get(id)?.nodes ?? 0;
+  const managed = counts.all.nodes;
   const endMs = nowMs + WEEK_MS;
   const cuts = [nowMs, ...changesWithin([...budgets, ...clusterBudgets], nowMs, endMs), endMs];
   return REASONS.map((reason) => {
