@@ -89,10 +89,11 @@ function hostile(objects: Objects): void {
     claim.status.nodeName = name;
     for (let label = 0; label < 200; label++)
       metadata.labels[`${"sub.".repeat(10)}example.com/label-${label}`] = "v".repeat(63);
-    metadata.labels["node.kubernetes.io/instance-type"] = `x-${at % 12}.${"huge".repeat(14)}`;
+    if (at % 3 !== 0)
+      metadata.labels["node.kubernetes.io/instance-type"] = `x-${at % 12}.${"huge".repeat(14)}`;
     if (at % 5 === 0) metadata.labels[ZONE] = ODD;
-    if (at % 7 === 0) status.allocatable.cpu = "-8";
-    if (at % 7 === 1) status.allocatable.memory = "1000000000000Ti";
+    if (at % 7 === 0) status.allocatable = { ...status.allocatable, cpu: "-8" };
+    if (at % 7 === 1) status.allocatable = { ...status.allocatable, memory: "1000000000000Ti" };
     if (at % 7 === 2) status.allocatable = {};
     setCondition(claim, "Odd\u202eCondition", "Maybe");
   }

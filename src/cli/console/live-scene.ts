@@ -8,7 +8,7 @@ import { POD } from "../../apis/core/pod.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { type Kind, keyOf } from "../../apis/meta.ts";
 import { haveSameItems } from "../../base/same-items.ts";
-import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
+import { inTurns, mapInSteps, type Steps, TURN_MS } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type {
   ConsoleCosts,
@@ -307,6 +307,7 @@ function* costsOf({ picture, planning }: ReadPicture, fleet: Fleet): Steps<Conso
   return { workloads, ...(least === 0 ? {} : { leastMicroUsdPerHour: least }) };
 }
 
+/** Only the first pod of each cause that a fix would place has its patch: it is the one that is shown. */
 function* unplacedOf(
   { planning: { input }, manifests }: ReadPicture,
   result: PlannedBatch,
@@ -318,12 +319,14 @@ function* unplacedOf(
   yield;
   const plan = planOf(result, input.pods.length, timings, { remedies: known, input });
   const pods = new Map(input.pods.map((pod) => [keyOf(pod), pod]));
-  return plan.unschedulable.map(({ pod: key, reason, fix }) => {
+  const patched = new Set<string>();
+  return yield* mapInSteps(plan.unschedulable, ({ pod: key, reason, fix }) => {
     const pod = pods.get(key);
-    const edits = known.get(key)?.fix?.edits;
-    const patch = pod && edits && fixPatch(edits, pod, manifests);
-    const since = pod && waitsSince(pod);
     const words = reasonWords(sharedReason(reason)).join("; ");
+    const edits = patched.has(words) ? undefined : known.get(key)?.fix?.edits;
+    const patch = pod && edits && fixPatch(edits, pod, manifests);
+    if (patch !== undefined) patched.add(words);
+    const since = pod && waitsSince(pod);
     return { pod: key, since, reason: words, fix: fix?.text, ...patchOf(patch) };
   });
 }

@@ -27,7 +27,7 @@ export function valueNotes(
   nodes: readonly NodeView[],
 ): readonly string[] {
   const first = new Map<string, Asked>();
-  for (const one of [...pools.flatMap(askedByPool), ...pods.flatMap(askedByPod)])
+  for (const one of [...pools.flatMap(askedByPool), ...unlikePods(pods).flatMap(askedByPod)])
     within(first, `${one.key}=${one.value}`, () => one);
   const keys = new Set([...first.values()].map(({ key }) => key));
   const known = knownValues(keys, pools, nodes);
@@ -71,6 +71,17 @@ function knownValues(
 
 function askedByPool({ pool: { id, requirements } }: PoolInput): readonly Asked[] {
   return askedBy(id, requirements);
+}
+
+/** The first pod of those that ask for the same nodes. Thousands of pods that wait usually come from a few templates. */
+function unlikePods(pods: readonly Pod[]): readonly Pod[] {
+  const first = new Map<string, Pod>();
+  for (const pod of pods) {
+    const { nodeSelector, affinity } = pod.spec;
+    if (nodeSelector === undefined && affinity?.nodeAffinity === undefined) continue;
+    within(first, JSON.stringify([nodeSelector, affinity?.nodeAffinity]), () => pod);
+  }
+  return [...first.values()];
 }
 
 function askedByPod(pod: Pod): readonly Asked[] {

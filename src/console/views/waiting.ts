@@ -1,5 +1,6 @@
 /** Pods that fit nowhere, grouped by cause: why, since when, and the smallest change that would place them. */
 import { compareText } from "../../base/text-order.ts";
+import { within } from "../../base/within.ts";
 import type { Fleet } from "../../core/answers/fleet.ts";
 import type { UnplacedPod } from "../source.ts";
 import type { View } from "./view.ts";
@@ -41,42 +42,40 @@ export function waitingView(
     const says = SAYS[waitingFor];
     rows.set(waitingFor, { waitingFor, says, pods, examples: [example], ...sinceOf(since) });
   }
-  for (const { pod, reason, since, ...fixed } of unplaced) {
-    const key = `nothing ${reason}`;
-    const known = rows.get(key);
-    const oldest = [known?.since, since].flatMap((one) => one ?? []).sort(compareText)[0];
-    rows.set(key, {
-      waitingFor: "nothing",
-      says: reason,
-      pods: (known?.pods ?? 0) + 1,
-      examples: [...(known?.examples ?? []), pod].sort(compareText).slice(0, MOST_NAMED),
-      ...sinceOf(oldest),
-      ...(known?.fix === undefined ? fixOf(fixed) : partOf(known)),
-    });
-  }
+  const causes = new Map<string, UnplacedPod[]>();
+  for (const one of unplaced) within(causes, one.reason, () => []).push(one);
+  for (const [reason, pods] of causes) rows.set(`nothing ${reason}`, causeRow(reason, pods));
   return { head: { pods: totals.waiting }, rows };
+}
+
+function causeRow(says: string, pods: readonly UnplacedPod[]): WaitingRow {
+  let oldest: string | undefined;
+  for (const { since } of pods)
+    if (since !== undefined && (oldest === undefined || since < oldest)) oldest = since;
+  const names = pods.map(({ pod }) => pod).sort(compareText);
+  return {
+    waitingFor: "nothing",
+    says,
+    pods: pods.length,
+    examples: names.slice(0, MOST_NAMED),
+    ...sinceOf(oldest),
+    ...fixOf(pods.find(({ fix }) => fix !== undefined) ?? {}),
+  };
 }
 
 function sinceOf(since: string | undefined): { readonly since?: string } {
   return since === undefined ? {} : { since };
 }
 
-type Fixed = Pick<WaitingRow, "fix" | "patch" | "byHand">;
-
-function fixOf({ fix, patch = [], byHand }: Partial<UnplacedPod>): Fixed {
+function fixOf({
+  fix,
+  patch = [],
+  byHand,
+}: Partial<UnplacedPod>): Pick<WaitingRow, "fix" | "patch" | "byHand"> {
   if (fix === undefined) return {};
   return {
     fix,
     ...(patch.length === 0 ? {} : { patch: patch.join("\n") }),
-    ...(byHand === undefined ? {} : { byHand }),
-  };
-}
-
-/** The fix and the commands of one pod of the group. */
-function partOf({ fix, patch, byHand }: WaitingRow): Fixed {
-  return {
-    ...(fix === undefined ? {} : { fix }),
-    ...(patch === undefined ? {} : { patch }),
     ...(byHand === undefined ? {} : { byHand }),
   };
 }

@@ -397,6 +397,7 @@ export function waitsSince(pod: Pod): string | undefined {
 }
 
 type Cause = Pick<Waiting, "waitingFor" | "rejected">;
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
  * Plans also place the pods that still run on leaving nodes. These pods do not wait, unless there is no other node for
@@ -409,19 +410,21 @@ function waitingOf({ existing, newClaims, unschedulable }: SchedulingResult): re
   ]
     .filter(({ pod }) => !isScheduled(pod))
     .concat(unschedulable.map((one) => ({ pod: one.pod, cause: refusedBy(one) })));
-  const groups = new Map<string, Waiting & { readonly cause: Cause }>();
+  const groups = new Map<string, Writable<Waiting>>();
   for (const { pod, cause } of pods) {
     if (isBufferPod(pod)) continue;
-    const key = JSON.stringify(cause);
-    const known = groups.get(key);
-    const since = earlier(known?.since, waitsSince(pod));
-    const example = known?.example ?? keyOf(pod);
-    const count = (known?.pods ?? 0) + 1;
-    groups.set(key, { ...cause, cause, pods: count, example, ...optional("since", since) });
+    const waiting: Writable<Waiting> = within(groups, JSON.stringify(cause), () => ({
+      ...cause,
+      pods: 0,
+      example: keyOf(pod),
+    }));
+    waiting.pods += 1;
+    const since = earlier(waiting.since, waitsSince(pod));
+    if (since !== undefined) waiting.since = since;
   }
-  return [...groups.values()]
-    .map(({ cause: _, ...waiting }) => waiting)
-    .sort((a, b) => b.pods - a.pods || compareText(a.example, b.example));
+  return [...groups.values()].sort(
+    (a, b) => b.pods - a.pods || compareText(a.example, b.example),
+  );
 }
 
 const NODE_EXISTS: Cause = { waitingFor: "nodeExists" };
