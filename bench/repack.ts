@@ -12,7 +12,8 @@ import { pictureOf } from "../src/cli/answers/read-picture.ts";
 import { modelOf } from "../src/cli/answers/simulate.ts";
 import type { PlanningInput } from "../src/cli/plan/planning-input.ts";
 import type { Model } from "../src/core/answers/model.ts";
-import { type PlanPass, provision, type Rehearsal, rehearse, type Totals, totalsOf } from "../src/core/answers/rehearsal.ts";
+import { type PlanPass, provision, type Rehearsal, rehearse } from "../src/core/answers/rehearsal.ts";
+import { type Totals, totalsOf } from "../src/core/answers/totals.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
 import { planBatchInSteps } from "../src/core/planner/plan-batch.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
@@ -112,7 +113,7 @@ export function settle({ planning, natives, made }: Start, repacks: string): Reh
   const started = performance.now();
   const model = { ...modelFor(planning.input, natives, repacks), made };
   const plan: PlanPass = (one) => planBatchInSteps(one, DEFAULT_PLANNER);
-  const done = atOnce(rehearse(model, plan, model.picture.nowMs + 7 * DAY_MS));
+  const done = atOnce(rehearse(model, plan, { untilMs: model.picture.nowMs + 7 * DAY_MS }));
   return { ...done, seconds: (performance.now() - started) / 1_000 };
 }
 

@@ -18,7 +18,7 @@ import { objectsOf } from "../src/cli/plan/sources.ts";
 import type { ConsoleScene, Supposition } from "../src/console/source.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
 import type { Transport } from "../src/kube/transport/transport.ts";
-import { sourceOf } from "./console-scene.ts";
+import { sourceOf, WAITS } from "./console-scene.ts";
 import { ROOT } from "./tidy/sources.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
@@ -86,7 +86,7 @@ it("the console shows what explain and plan say of the same moment", async () =>
   }
   const node = ours[0]?.name ?? "";
   const supposition = { nodes: [node], zones: [], consolidate: false };
-  expect(await world.during(scene.simulate(supposition))).toMatchObject({
+  expect(await world.during(scene.simulate(supposition, WAITS))).toMatchObject({
     before: { pendingPods: 1 },
     steps: [{ kind: "removal", removed: [node] }, {}],
   });
@@ -137,7 +137,7 @@ it("the console simulates edited NodePools, replicas and prices, and gives the c
     expect.stringMatching(/spec\.disruption\.consolidateAfter.*"soon"/),
   ]);
   const ask = (more: Partial<Supposition>) =>
-    during(scene.simulate({ nodes: [], zones: [], consolidate: false, ...more }));
+    during(scene.simulate({ nodes: [], zones: [], consolidate: false, ...more }, WAITS));
   const { during } = world;
   const spot = (pool?.yaml ?? "").replace("- on-demand", "- spot");
   const edited = (await ask({ pools: spot, scales: ["default/inflate=12"] })) as SupposedAnswer;
@@ -154,7 +154,7 @@ it("the console simulates edited NodePools, replicas and prices, and gives the c
   expect(fewer.before.pods - fewer.after.pods).toBe(6);
   expect(Object.keys(fewer.nodesAfter.set).length).toBeGreaterThan(0);
   const refused = (more: Partial<Supposition>) =>
-    expect(scene.simulate({ nodes: [], zones: [], consolidate: false, ...more })).rejects;
+    expect(scene.simulate({ nodes: [], zones: [], consolidate: false, ...more }, WAITS)).rejects;
   await refused({ scales: ["default/inflat=1"] }).toThrow("no Deployment default/inflat");
   await refused({ prices: ["m5.large=cheap"] }).toThrow("wanted TYPE=USD");
 });

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Plan } from "../src/cli/plan/plan.ts";
 import { runPlan } from "../src/cli/plan/run-plan.ts";
-import { withScene } from "./console-scene.ts";
+import { WAITS, withScene } from "./console-scene.ts";
 import { PLAN_FLAGS } from "./plan-flags.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
@@ -71,7 +71,7 @@ describe("a VerticalPodAutoscaler of a DaemonSet", () => {
     const [node] = await world.list("Node", "v1", "karpenter.sh/nodepool=default");
     const nodes = [node?.metadata.name ?? ""];
     const supposition = { nodes, zones: [], consolidate: false };
-    const answer = (await withScene(world, (scene) => scene.simulate(supposition))) as {
+    const answer = (await withScene(world, (scene) => scene.simulate(supposition, WAITS))) as {
       readonly steps: readonly {
         readonly launched: readonly { readonly instanceType: string }[];
       }[];

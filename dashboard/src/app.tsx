@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ActsPanel, actsAreOpen } from "./acts.tsx";
 import { DecisionsPage } from "./decisions-page.tsx";
 import { Drawer } from "./drawer.tsx";
-import { clockTime, counted, grouped, percent, perHour, plain } from "./format.ts";
+import { clockTime, counted, grouped, knownSum, percent, perHour, plain } from "./format.ts";
 import { HealthPage } from "./health-page.tsx";
 import { MapPage } from "./map-page.tsx";
 import { MoneyPage } from "./money-page.tsx";
@@ -150,7 +150,7 @@ function Strip() {
             </>
           )}
           <span>
-            {perHour(head.priceMicroUsdPerHour)}
+            {perHour(knownSum(head))}
             {head.unpriced > 0 ? ` + ${grouped(head.unpriced)} unpriced` : ""}
           </span>
           {head.loading === undefined && <span>CPU {percent(...head.cpu)} requested</span>}

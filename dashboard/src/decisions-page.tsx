@@ -1,6 +1,6 @@
 /** The events, newest first, each as a sentence; and what the disruption loop would do next. */
 import { useMemo, useState } from "preact/hooks";
-import { clockTime, counted, perHour, plain } from "./format.ts";
+import { clockTime, counted, plain } from "./format.ts";
 import { Empty } from "./pieces.tsx";
 import { go, place } from "./place.ts";
 import { views } from "./store.ts";
@@ -93,12 +93,9 @@ function Next() {
   if (head.commands === 0) return <p class="muted">Nothing would be disrupted now.</p>;
   return (
     <ul class="sentences">
-      {[...rows].map(([key, { says, savesMicroUsdPerHour, pods }]) => (
+      {[...rows].map(([key, { says, pods }]) => (
         <li key={key}>
-          {plain(says)}{" "}
-          <span class="muted">
-            −{perHour(savesMicroUsdPerHour)}, {counted(pods, "pod")} moved
-          </span>
+          {plain(says)} <span class="muted">{counted(pods, "pod")} moved</span>
         </li>
       ))}
     </ul>

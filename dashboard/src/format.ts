@@ -8,8 +8,17 @@ export function perHour(microUsd: number | undefined): string {
   return microUsd === undefined ? UNKNOWN : `${dollars(microUsd / 1e6)}/h`;
 }
 
+/** The sum of the known prices. Undefined: no price is known. */
+export function knownSum(sum: {
+  readonly priceMicroUsdPerHour: number;
+  readonly unpriced: number;
+}): number | undefined {
+  return sum.priceMicroUsdPerHour === 0 && sum.unpriced > 0 ? undefined : sum.priceMicroUsdPerHour;
+}
+
 /** Formats a price a month of 730 hours. */
-export function perMonth(microUsd: number): string {
+export function perMonth(microUsd: number | undefined): string {
+  if (microUsd === undefined) return UNKNOWN;
   return `${dollars((microUsd / 1e6) * HOURS_OF_MONTH)} a month`;
 }
 

@@ -4,6 +4,7 @@ import {
   clockTime,
   counted,
   grouped,
+  knownSum,
   percent,
   perHour,
   perMonth,
@@ -17,18 +18,13 @@ import { type Line, PriceChart } from "./price-chart.tsx";
 import { views } from "./store.ts";
 import type { CostRow, MoneyRow, PricePoint } from "./wire.ts";
 
-/** The price of the row. Undefined: no node of it has a known price. */
-function priceOf({ nodes, unpriced, priceMicroUsdPerHour }: MoneyRow): number | undefined {
-  return nodes > 0 && unpriced === nodes ? undefined : priceMicroUsdPerHour;
-}
-
 const COLUMNS: readonly Column<MoneyRow>[] = [
   { title: "NodePool", cell: ({ pool }) => plain(pool) },
   { title: "Capacity", cell: ({ capacity }) => capacity || "–" },
   { title: "Nodes", cell: ({ nodes }) => grouped(nodes), isNumber: true, isMinor: true },
   {
     title: "Price",
-    cell: (row) => perHour(priceOf(row)),
+    cell: (row) => perHour(knownSum(row)),
     isNumber: true,
   },
   {
@@ -46,7 +42,7 @@ const COLUMNS: readonly Column<MoneyRow>[] = [
     isNumber: true,
     isMinor: true,
     cell: (row) =>
-      priceOf(row) === undefined
+      knownSum(row) === undefined
         ? UNKNOWN
         : `${perHour(row.idleMicroUsdPerHour)} (${percent(row.idleMicroUsdPerHour, row.priceMicroUsdPerHour)})`,
   },
@@ -68,11 +64,11 @@ export function MoneyPage() {
   return (
     <div class="page">
       <div class="figures">
-        <Figure value={perHour(head.priceMicroUsdPerHour)} says="nodes of Karpenter" />
-        <Figure value={perMonth(head.priceMicroUsdPerHour)} says="if nothing changes (730 hours)" />
+        <Figure value={perHour(knownSum(head))} says="nodes of Karpenter" />
+        <Figure value={perMonth(knownSum(head))} says="if nothing changes (730 hours)" />
         <Figure
           value={percent(idle, head.priceMicroUsdPerHour)}
-          says={`idle: ${perHour(idle)} for room that no pod requests`}
+          says={`idle: ${perHour(knownSum(head) && idle)} for room that no pod requests`}
         />
         {least !== undefined && (
           <Figure

@@ -95,6 +95,7 @@ export const problem = signal<string | undefined>(undefined);
 const clock = signal({ clusterMs: 0, hereMs: 0 });
 /** The browser's time, updated every second. */
 const tick = signal(Date.now());
+export const secondMs: ReadonlySignal<number> = tick;
 setInterval(() => {
   tick.value = Date.now();
 }, 1_000);

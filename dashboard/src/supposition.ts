@@ -1,6 +1,6 @@
 /** The input of the page What if, and the console's answer. Both are kept while other pages are open. */
-import { signal } from "@preact/signals";
-import type { Editable, MapRow, Supposition } from "./wire.ts";
+import { batch, signal } from "@preact/signals";
+import type { Editable, MapRow, SimulationProgress, Supposition } from "./wire.ts";
 
 /** A supposition in which every field is set. */
 export type Supposed = Required<Supposition>;
@@ -78,7 +78,18 @@ interface Problem {
 
 export type Answered = Simulated | Problem;
 
-export const answered = signal<Answered | "asked" | undefined>(undefined);
+export const answered = signal<Answered | undefined>(undefined);
+
+/** The question that is being answered. */
+interface Asking {
+  /** When it was asked, by the browser's clock. */
+  readonly atMs: number;
+  /** How far the simulation has come. Absent: no round of the disruption loop is complete. */
+  readonly progress?: SimulationProgress;
+}
+
+export const asking = signal<Asking | undefined>(undefined);
+let cancel = new AbortController();
 
 export function suppose(change: Partial<Supposed>): void {
   supposed.value = { ...supposed.value, ...change };
@@ -90,9 +101,61 @@ export function supposeNothing(): void {
   answered.value = undefined;
 }
 
+/** Gives up the question that is being answered. */
+export function cancelWhatIf(): void {
+  cancel.abort();
+}
+
 export async function askWhatIf(): Promise<void> {
-  answered.value = "asked";
-  answered.value = await posted<Answered>("/api/simulate", supposed.value);
+  cancel.abort();
+  const own = new AbortController();
+  cancel = own;
+  batch(() => {
+    asking.value = { atMs: Date.now() };
+    answered.value = undefined;
+  });
+  const found = await followed(supposed.value, own.signal).catch(() => NO_ANSWER);
+  // A later question was asked meanwhile.
+  if (cancel !== own) return;
+  batch(() => {
+    asking.value = undefined;
+    answered.value = own.signal.aborted ? undefined : found;
+  });
+}
+
+const NO_ANSWER: Problem = { problem: "the console does not answer; try again" };
+
+/** One line of the answer: how far the simulation has come, or at last what it found. */
+interface Line {
+  readonly progress?: SimulationProgress;
+  readonly answer?: Simulated;
+  readonly problem?: string;
+}
+
+/** Asks, and shows how far the simulation has come until its answer is there. */
+async function followed(body: Supposed, aborted: AbortSignal): Promise<Answered> {
+  const headers = { "content-type": "application/json", accept: "application/x-ndjson" };
+  const init = { method: "POST", headers, body: JSON.stringify(body), signal: aborted };
+  const response = await fetch("/api/simulate", init);
+  if (!response.ok || response.body === null)
+    return { problem: (await response.text()) || `the console answers ${response.status}` };
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return NO_ANSWER;
+    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line === "") continue;
+      const { progress, answer, problem } = JSON.parse(line) as Line;
+      if (answer !== undefined) return answer;
+      if (problem !== undefined) return { problem };
+      if (progress !== undefined && asking.value !== undefined)
+        asking.value = { ...asking.value, progress };
+    }
+  }
 }
 
 /** The errors that the API server would report for the text in the editor. */
@@ -116,6 +179,6 @@ async function posted<T>(path: string, body: object): Promise<T | Problem> {
       return (await answer.json()) as T;
     return { problem: (await answer.text()) || `the console answers ${answer.status}` };
   } catch {
-    return { problem: "the console does not answer; try again" };
+    return NO_ANSWER;
   }
 }

@@ -1,28 +1,29 @@
 /** The page What if: the input, and what would happen, as `karpenter simulate` answers it. Nothing is changed. */
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Copied } from "./copy.tsx";
-import { cores, counted, percent, perHour, perMonth, plain } from "./format.ts";
+import { cores, counted, duration, percent, perHour, perMonth, plain } from "./format.ts";
 import { type Column, Grid } from "./grid.tsx";
 import { PairOfMaps } from "./pair-of-maps.tsx";
-import { Empty } from "./pieces.tsx";
+import { Bar, Empty } from "./pieces.tsx";
 import { go } from "./place.ts";
-import { answered, type BufferRoom, type Simulated } from "./supposition.ts";
+import { secondMs } from "./store.ts";
+import { answered, asking, type BufferRoom, cancelWhatIf, type Simulated } from "./supposition.ts";
 import { WhatIfForm } from "./what-if-form.tsx";
-import type { MapRow } from "./wire.ts";
+import type { MapRow, SimulationProgress } from "./wire.ts";
 
 export function WhatIfPage() {
   const answer = answered.value;
   return (
     <div class="page">
       <WhatIfForm />
-      {answer === undefined && (
+      {asking.value !== undefined && <Asked />}
+      {answer === undefined && asking.value === undefined && (
         <Empty
           says="Nothing is simulated yet."
           next="Suppose that nodes or a zone go, or that a NodePool, a price or replicas are other. Nothing is done to the cluster."
         />
       )}
-      {answer === "asked" && <p role="status">The cluster is being simulated…</p>}
-      {typeof answer === "object" &&
+      {answer !== undefined &&
         ("problem" in answer ? (
           <p class="state error" role="alert">
             ✕ {plain(answer.problem)}
@@ -32,6 +33,43 @@ export function WhatIfPage() {
         ))}
     </div>
   );
+}
+
+/** What is known while the cluster is being simulated. */
+function Asked() {
+  const { atMs = 0, progress } = asking.value ?? {};
+  const elapsedMs = Math.max(0, secondMs.value - atMs);
+  return (
+    <div class="empty">
+      <p role="status">
+        <b>The cluster is being simulated…</b>
+      </p>
+      <p>
+        {progress === undefined
+          ? `${duration(elapsedMs)} so far`
+          : `${counted(progress.commands, "disruption command")} so far: ${counted(progress.nodes, "node")} and ${perHour(progress.priceMicroUsdPerHour)} are left, after ${duration(progress.simulatedMs)} of simulated time`}
+      </p>
+      {progress?.savedShare !== undefined && (
+        <Bar part={progress.savedShare} whole={1} label={percent(progress.savedShare, 1)} />
+      )}
+      {progress !== undefined && (
+        <p class="muted">
+          {duration(elapsedMs)} so far{restText(progress)}. It is stopped after{" "}
+          {duration(progress.longestMs)}, with what it has found.
+        </p>
+      )}
+      <button type="button" onClick={cancelWhatIf}>
+        Cancel
+      </button>
+    </div>
+  );
+}
+
+/** The time that is left if the rest of the possible saving takes as long as what was saved. */
+function restText({ savedShare, elapsedMs, longestMs }: SimulationProgress): string {
+  if (savedShare === undefined) return "";
+  const restMs = (elapsedMs * (1 - savedShare)) / savedShare;
+  return `, about ${duration(Math.min(restMs, longestMs - elapsedMs))} left`;
 }
 
 function Answer({ answer }: { answer: Simulated }) {
@@ -115,6 +153,8 @@ function roomLines({ headroom = [], headroomBefore = [] }: Simulated): readonly 
 const ENDS: Readonly<Record<string, string>> = {
   settled: "At the end the disruption loop has nothing more to do.",
   horizon: "The simulation ends after 24 hours; the disruption loop would go on.",
+  stopped:
+    "The simulation was stopped, because it took too long: more commands would follow. In a terminal it has no limit.",
   limit: "The simulation ends before the disruption loop does: it would take too many rounds.",
 };
 

@@ -7,7 +7,7 @@ import type { FleetNode } from "../core/answers/fleet.ts";
 import { type Listener, startListener } from "../listen/listener.ts";
 import { addressDoor } from "./door.ts";
 import { createConsole } from "./serve.ts";
-import type { Act, ConsoleScene, ConsoleSource } from "./source.ts";
+import type { Act, ConsoleScene, ConsoleSource, SimulationProgress } from "./source.ts";
 import { listedNodesInSteps, type NodeQuestion } from "./views/node-groups.ts";
 
 const TOKEN = "0123456789abcdef0123456789abcdef";
@@ -63,12 +63,19 @@ interface Asked {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string;
+  /** The stream ends by itself, so all of it is the answer. */
+  readonly whole?: boolean;
+}
+
+/** The objects of lines of JSON. Empty lines keep the connection alive. */
+function linesOf(text: string): unknown[] {
+  return text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
 }
 
 function ask(
   { port }: Listener,
   path: string,
-  { method = "GET", headers = {}, body }: Asked = {},
+  { method = "GET", headers = {}, body, whole = false }: Asked = {},
 ): Promise<{ status: number; headers: Record<string, unknown>; text: string }> {
   return new Promise((resolve, reject) => {
     const call = request({ port, host: "127.0.0.1", path, method, headers }, (response) => {
@@ -76,8 +83,9 @@ function ask(
       response.setEncoding("utf8");
       response.on("data", (part: string) => {
         text += part;
-        // A stream does not end by itself, so the first part is taken as the answer.
-        if (/event-stream|ndjson/.test(response.headers["content-type"] ?? "")) response.destroy();
+        // Other streams do not end by themselves, so the first part is taken as the answer.
+        if (!whole && /event-stream|ndjson/.test(response.headers["content-type"] ?? ""))
+          response.destroy();
       });
       response.on("close", () =>
         resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
@@ -119,6 +127,48 @@ describe("the console's HTTP server", () => {
     waiting[0]?.();
     expect((await later).status).toBe(200);
   });
+
+  it("sends how far a simulation has come before its answer, to a client that asks for lines", async () => {
+    const simulate: ConsoleScene["simulate"] = async (_, { tell }) => {
+      tell({ commands: 3, nodes: 7 } as SimulationProgress);
+      return { says: "done" };
+    };
+    const { listener } = await serve([], { simulate });
+    const headers = { ...cookie(listener), accept: "application/x-ndjson" };
+    const { status, text } = await ask(listener, "/api/simulate?node=a", { headers, whole: true });
+    expect(status).toBe(200);
+    expect(linesOf(text)).toEqual([
+      { progress: { commands: 3, nodes: 7 } },
+      { answer: { says: "done" } },
+    ]);
+    const failing = await serve([], { simulate: () => Promise.reject(new Error("no such node")) });
+    const own = { ...cookie(failing.listener), accept: "application/x-ndjson" };
+    const told = await ask(failing.listener, "/api/simulate", { headers: own, whole: true });
+    expect(linesOf(told.text)).toEqual([{ problem: "no such node" }]);
+  });
+
+  it.each(["application/json", "application/x-ndjson"])(
+    "tells the simulation when its caller hangs up (%s)",
+    async (accept) => {
+      let isGone: (() => boolean) | undefined;
+      const simulate: ConsoleScene["simulate"] = (_, asker) => {
+        isGone = asker.isGone;
+        return new Promise(() => undefined);
+      };
+      const { listener } = await serve([], { simulate });
+      const call = request({
+        host: "127.0.0.1",
+        port: listener.port,
+        path: "/api/simulate?node=a",
+        headers: { ...cookie(listener), accept },
+      });
+      call.on("error", () => undefined);
+      call.end();
+      await expect.poll(() => isGone?.()).toBe(false);
+      call.destroy();
+      await expect.poll(() => isGone?.()).toBe(true);
+    },
+  );
 
   it.each(["/api/about", "/api/stream?views=map", "/api/explain?kind=node&name=a"])(
     "refuses %s without the cookie and with a wrong cookie",

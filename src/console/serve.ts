@@ -13,7 +13,13 @@ import { type Exchange, Refusal } from "../listen/exchange.ts";
 import { decisionLines } from "./decision-lines.ts";
 import type { ConsoleDoor } from "./door.ts";
 import { type ConsoleViewName, Feed, type FeedClock, VIEWS } from "./feed.ts";
-import type { ConsoleQuestion, ConsoleScene, ConsoleSource, Supposition } from "./source.ts";
+import type {
+  ConsoleQuestion,
+  ConsoleScene,
+  ConsoleSource,
+  SimulationProgress,
+  Supposition,
+} from "./source.ts";
 import type { NodeQuestion } from "./views/node-groups.ts";
 
 export interface Asset {
@@ -197,11 +203,7 @@ async function decisions(exchange: Exchange, { clock }: ConsoleOptions, feed: Fe
 }
 
 /** Answers a What if question. For a very large cluster this takes longer than other answers may. */
-async function simulate(
-  exchange: Exchange,
-  shared: Shared,
-  asked: (query: URLSearchParams) => Supposition,
-): Promise<void> {
+async function simulate(exchange: Exchange, shared: Shared, asked: Asked): Promise<void> {
   if (shared.simulations >= MOST_SIMULATIONS)
     throw new Refusal(
       429,
@@ -209,11 +211,47 @@ async function simulate(
     );
   shared.simulations += 1;
   try {
-    exchange.lastsLong();
-    await ask(exchange, shared, (scene, query) => scene.simulate(asked(query)));
+    const followed = /\bapplication\/x-ndjson\b/.test(exchange.request.headers.accept ?? "");
+    await (followed ? simulateFollowed : simulateAtOnce)(exchange, shared, asked);
   } finally {
     shared.simulations -= 1;
   }
+}
+
+type Asked = (query: URLSearchParams) => Supposition;
+
+async function simulateAtOnce(exchange: Exchange, shared: Shared, asked: Asked): Promise<void> {
+  exchange.lastsLong();
+  const { signal } = exchange;
+  const asker = { isGone: () => signal.aborted, tell: () => undefined };
+  await ask(exchange, shared, (scene, query) => scene.simulate(asked(query), asker));
+}
+
+/** Sends lines of JSON: how far the simulation has come, and at last the answer or the problem. */
+async function simulateFollowed(
+  exchange: Exchange,
+  { feed, clock }: Shared,
+  asked: Asked,
+): Promise<void> {
+  let isGone = false;
+  const lines = openLineStream(exchange, {
+    clock,
+    headers: HEADERS,
+    over: () => {
+      isGone = true;
+    },
+  });
+  const tell = (progress: SimulationProgress): void => {
+    if (lines.isReady) lines.send("progress", JSON.stringify({ progress }));
+  };
+  try {
+    const asker = { isGone: () => isGone, tell };
+    const answer = await feed.ask((scene) => scene.simulate(asked(queryOf(exchange)), asker));
+    lines.send("answer", await inTurns(clock, jsonInSteps({ answer }), TURN_MS));
+  } catch (error) {
+    lines.send("problem", JSON.stringify({ problem: firstLineOf(error) }));
+  }
+  lines.end();
 }
 
 /** Milliseconds of writing an answer, after which other work may run. */

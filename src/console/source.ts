@@ -9,6 +9,7 @@ import type { WorkloadCost } from "../core/answers/costs.ts";
 import type { Fleet } from "../core/answers/fleet.ts";
 import type { MovesUnderWay } from "../core/answers/moves-under-way.ts";
 import type { PoolAnswer } from "../core/answers/pool-answer.ts";
+import type { RehearsalProgress } from "../core/answers/rehearsal-progress.ts";
 import type { ReasonWeek } from "../core/answers/week.ts";
 import type { ListedNodes, NodeQuestion } from "./views/node-groups.ts";
 import type { VitalPoint } from "./views/vitals.ts";
@@ -58,7 +59,7 @@ export interface ConsoleScene {
   /** The answer of `karpenter explain`. Throws an error with a message for people. */
   explain(question: ConsoleQuestion): Promise<unknown>;
   /** The answer of `karpenter simulate`. Throws an error with a message for people. */
-  simulate(supposition: Supposition): Promise<unknown>;
+  simulate(supposition: Supposition, asker: Asker): Promise<unknown>;
   /** The objects that a {@link Supposition} can change. */
   editable(): Promise<Editable>;
   /** Errors that the API server would report for these NodePools (YAML), one sentence each. */
@@ -84,6 +85,20 @@ export interface ConsoleQuestion {
   readonly kind: string;
   readonly name: string;
   readonly namespace: string;
+}
+
+/** Who waits for the answer of a simulation. */
+export interface Asker {
+  /** Whether nobody waits any more, so that the work may end. */
+  readonly isGone: () => boolean;
+  /** Gets how far the simulation has come. */
+  readonly tell: (progress: SimulationProgress) => void;
+}
+
+export interface SimulationProgress extends RehearsalProgress {
+  /** Milliseconds since the question, and after how many the simulation is stopped. */
+  readonly elapsedMs: number;
+  readonly longestMs: number;
 }
 
 /**

@@ -178,7 +178,7 @@ async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promis
   const plan = () =>
     answered({ newClaims: [], existing: [], unschedulable: [], excludedByLimits: [] });
   const untilMs = picture.nowMs + SECOND_LOOK_MS;
-  const { steps } = atOnce(rehearse(model, plan, untilMs));
+  const { steps } = atOnce(rehearse(model, plan, { untilMs }));
   const isSoon = ({ at }: { readonly at: string }) => (fromRfc3339(at) ?? 0) <= untilMs;
   const first = steps.find((step) => step.command !== undefined && isSoon(step));
   if (first === undefined) return [];

@@ -6,6 +6,7 @@ import { counted } from "../../base/counted.ts";
 import { durationHint, parseDuration } from "../../base/duration.ts";
 import { printedLines } from "../../base/printable.ts";
 import { atOnce } from "../../base/steps.ts";
+import { SystemClock } from "../../base/system-clock.ts";
 import type { Model } from "../../core/answers/model.ts";
 import { readDocuments } from "../plan/documents.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
@@ -20,6 +21,7 @@ import { type PictureFlags, pictureFrom, readObjects, readPicture } from "./read
 import { parseScales } from "./scales.ts";
 import { leftOut, modelOf, type Simulated, simulation } from "./simulate.ts";
 import { simulateText } from "./simulate-text.ts";
+import { simulationWatch } from "./simulation-progress.ts";
 import { supposedPicture } from "./suppose.ts";
 import { strandedPods } from "./unplaced.ts";
 import {
@@ -121,11 +123,12 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
   const consolidate = flags.consolidate === true;
   const today = modelOf(before);
   const { nodes } = start.picture;
-  progress.stage(`simulating ${counted(nodes.length, "node")}`);
+  const what = `simulating ${counted(nodes.length, "node")}`;
+  const watch = simulationWatch(what, progress, new SystemClock());
   const { answer, after } = simulation(
     today,
     start,
-    { removed, zones, consolidate, horizonMs, repairs: conditions.length > 0 },
+    { removed, zones, consolidate, horizonMs, repairs: conditions.length > 0, watch },
     supposed.settings,
   );
   return {

@@ -82,6 +82,7 @@ export function byReason(unplaced: Simulated["unplaced"]): readonly {
 export const ENDINGS = {
   settled: "settled: no further command",
   horizon: "not settled: further commands may follow after the end (--horizon)",
+  stopped: "stopped before the end: it took too long; further commands would follow",
   limit: "stopped: too many steps, and no end in sight",
 } as const;
 

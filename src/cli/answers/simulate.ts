@@ -20,10 +20,10 @@ import {
   removeNodes,
   type Step,
   settle,
-  type Totals,
-  totalsOf,
 } from "../../core/answers/rehearsal.ts";
+import type { RehearsalWatch } from "../../core/answers/rehearsal-progress.ts";
 import { repairAnswer } from "../../core/answers/repair-answer.ts";
+import { type Totals, totalsOf } from "../../core/answers/totals.ts";
 import { countNodes } from "../../core/disruption/node-counts.ts";
 import { nextCommands } from "../../core/disruption/run-round.ts";
 import { expiry, isForced } from "../../core/nodeclaim/expired.ts";
@@ -55,7 +55,7 @@ export interface Simulated {
   readonly unhealthy?: readonly { readonly node: string; readonly says: string }[];
   /** How consolidation ended. Only if it was simulated to its end. */
   readonly ended?: Ending;
-  /** What the disruption loop would do next. Empty: nothing. */
+  /** What the disruption loop would do next. Empty: nothing, or it is not known because the simulation was stopped. */
   readonly next: readonly CommandAnswer[];
 }
 
@@ -70,6 +70,8 @@ export interface Supposed {
    * only.
    */
   readonly repairs: boolean;
+  /** Follows the disruption loop, and may end it early. */
+  readonly watch?: RehearsalWatch | undefined;
 }
 
 /** The start of a simulation, before anything is launched. */
@@ -97,7 +99,7 @@ interface SimulationEnd {
 export function* simulationInSteps(
   before: Model,
   start: Model,
-  { removed, zones, consolidate, horizonMs, repairs }: Supposed,
+  { removed, zones, consolidate, horizonMs, repairs, watch }: Supposed,
   settings: ReadPicture["settings"],
 ): Steps<SimulationEnd> {
   const plan: PlanPass = (input) =>
@@ -119,7 +121,7 @@ export function* simulationInSteps(
   const unhealthy = repairs ? { unhealthy: unhealthyNodes(start) } : {};
   if (consolidate || repairs) {
     if (!consolidate) model = { ...model, picture: { ...model.picture, onlyRepairs: true } };
-    const done = yield* rehearse(model, plan, nowMs + horizonMs);
+    const done = yield* rehearse(model, plan, { untilMs: nowMs + horizonMs, watch });
     model = done.model;
     steps.push(...done.steps);
     ended = done.ended;
@@ -176,6 +178,8 @@ function* answer(
   const unplaced = yield* leftPending(before, model, rest.plan);
   const commands = steps.filter(({ kind }) => kind === "command").length;
   const headroom = bufferRoom(model.picture);
+  // A stopped simulation has no time for one more round.
+  const hasNoNext = rest.ended === "settled" || rest.ended === "stopped";
   return {
     says: sentence([was, is], rest.ended === undefined ? undefined : commands, {
       podsMoved,
@@ -192,7 +196,7 @@ function* answer(
     ...(headroom.length === 0 ? {} : { headroom }),
     against: rest.against,
     ...(rest.ended === undefined ? {} : { ended: rest.ended }),
-    next: rest.ended === "settled" ? [] : commandAnswers(yield* nextCommands(model.picture)),
+    next: hasNoNext ? [] : commandAnswers(yield* nextCommands(model.picture)),
   };
 }
 

@@ -185,7 +185,7 @@ function earlyScene(
     unplaced: async () => (await whole()).unplaced(),
     nodes: async (question) => (await whole()).nodes(question),
     explain: async (question) => (await whole()).explain(question),
-    simulate: async (supposition) => (await whole()).simulate(supposition),
+    simulate: async (supposition, asker) => (await whole()).simulate(supposition, asker),
     editable: async () => (await whole()).editable(),
     poolProblems,
   };
@@ -274,7 +274,7 @@ function sceneOf(
     nodes: async (question) =>
       inTurns(new SystemClock(), listedNodesInSteps(await fleet(), question), TURN_MS),
     explain: async (question) => explained(read, question, await next()),
-    simulate: (supposition) => supposed(read, supposition, moment),
+    simulate: (supposition, asker) => supposed(read, supposition, { moment, asker }),
     editable: async () => editable(read),
     poolProblems,
   };

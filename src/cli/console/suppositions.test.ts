@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubeObject } from "../../apis/meta.ts";
+import type { SimulationProgress } from "../../console/source.ts";
 import {
   SNAPSHOT_AT,
   SNAPSHOT_TYPES,
@@ -36,7 +37,14 @@ const BUFFER = {
 };
 
 /** Consolidates these objects, read without the room of buffers as the console's scenes are. */
-async function consolidated(...objects: readonly KubeObject[]): Promise<SupposedAnswer> {
+function consolidated(...objects: readonly KubeObject[]): Promise<SupposedAnswer> {
+  return askedHow({ asker: { isGone: () => false, tell: () => undefined } }, objects);
+}
+
+async function askedHow(
+  how: Omit<Parameters<typeof supposed>[2], "moment">,
+  objects: readonly KubeObject[],
+): Promise<SupposedAnswer> {
   const file = join(folder, "cluster.json");
   writeFileSync(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
   const setting = ["feature-gates=CapacityBuffer=true"];
@@ -54,7 +62,7 @@ async function consolidated(...objects: readonly KubeObject[]): Promise<Supposed
     unboundPods: [],
   };
   const asked = { nodes: [], zones: [], consolidate: true };
-  return supposed(await readPicture(flags, read), asked, moment);
+  return supposed(await readPicture(flags, read), asked, { ...how, moment });
 }
 
 it("keeps an empty node for a CapacityBuffer, and removes it without one", async () => {
@@ -71,4 +79,21 @@ it("keeps an empty node for a CapacityBuffer, and removes it without one", async
   expect(free.headroom).toBeUndefined();
   expect(free.headroomBefore).toBeUndefined();
   expect(Object.values(free.nodesBefore).map(({ room }) => room)).toEqual([undefined]);
+});
+
+it("tells how far a consolidation has come, and ends it after its time with the answer so far", async () => {
+  const told: SimulationProgress[] = [];
+  const asker = { isGone: () => false, tell: (one: SimulationProgress) => told.push(one) };
+  const objects = [snapshotPool(), ...snapshotNode("a")];
+  const whole = await askedHow({ asker }, objects);
+  expect([whole.ended, whole.after.nodes]).toEqual(["settled", 0]);
+  expect(told.at(-1)).toMatchObject({ commands: 1, nodes: 0, longestMs: 60_000 });
+  const cut = await askedHow({ asker, longestMs: 0 }, objects);
+  expect(cut).toMatchObject({ ended: "stopped", after: { nodes: 1 }, steps: [], next: [] });
+});
+
+it("does not go on with a simulation for which nobody waits", async () => {
+  const asker = { isGone: () => true, tell: () => undefined };
+  const asked = askedHow({ asker }, [snapshotPool(), ...snapshotNode("a")]);
+  await expect(asked).rejects.toThrow("the question was cancelled");
 });

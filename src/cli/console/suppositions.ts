@@ -5,10 +5,10 @@
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { WRITTEN_POOL_ANNOTATION_KEYS } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
-import { eachInSteps, type Steps, stepRunner } from "../../base/steps.ts";
+import { eachInSteps, type StepRunner, type Steps, stepRunner } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { commandLine } from "../../console/command-line.ts";
-import type { Editable, Supposition } from "../../console/source.ts";
+import type { Asker, Editable, Supposition } from "../../console/source.ts";
 import { mapViewInSteps } from "../../console/views/map.ts";
 import type { MapRow } from "../../console/views/map-row.ts";
 import { fleetOf } from "../../core/answers/fleet.ts";
@@ -19,6 +19,7 @@ import {
   roomCounts,
 } from "../../core/answers/kept-room.ts";
 import type { Model } from "../../core/answers/model.ts";
+import type { RehearsalProgress } from "../../core/answers/rehearsal-progress.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
 import type { ReadPicture } from "../answers/read-picture.ts";
 import { parseScales } from "../answers/scales.ts";
@@ -50,13 +51,34 @@ export interface SupposedAnswer extends Simulated {
 /** Milliseconds after which other work may run. */
 const TURN_MS = 5;
 
+/**
+ * Milliseconds after which a simulated consolidation is stopped, so that a page does not wait for many minutes. The same
+ * in a terminal has no such limit.
+ */
+const LONGEST_MS = 60_000;
+
+interface AskedHow {
+  readonly moment: SceneMoment;
+  readonly asker: Asker;
+  /** Default: {@link LONGEST_MS}. */
+  readonly longestMs?: number;
+}
+
 /** Answers the question in turns, so that other work can run. Throws CliError. */
 export async function supposed(
   read: ReadPicture,
   asked: Supposition,
-  moment: SceneMoment,
+  { moment, asker, longestMs = LONGEST_MS }: AskedHow,
 ): Promise<SupposedAnswer> {
-  const run = stepRunner(new SystemClock(), TURN_MS);
+  const clock = new SystemClock();
+  const runner = stepRunner(clock, TURN_MS);
+  const run: StepRunner = (steps) => runner(whileWanted(steps, asker));
+  const begunMs = clock.elapsedMs();
+  const watch = {
+    isOver: () => clock.elapsedMs() - begunMs >= longestMs,
+    tell: (progress: RehearsalProgress) =>
+      asker.tell({ ...progress, elapsedMs: clock.elapsedMs() - begunMs, longestMs }),
+  };
   const { nodes, zones, consolidate } = asked;
   const prices = parsePrices(asked.prices ?? []);
   const pools = poolsIn(asked.pools ?? "");
@@ -67,7 +89,7 @@ export async function supposed(
   const drained = new Set(zones);
   const start = withOfferings(modelOf(changed), prices, drained);
   const removed = nodesToRemove(start.picture, nodes, drained);
-  const supposal = { removed, zones, consolidate, horizonMs: HORIZON_MS, repairs: false };
+  const supposal = { removed, zones, consolidate, horizonMs: HORIZON_MS, repairs: false, watch };
   const { answer, after } = await run(simulationInSteps(today, start, supposal, changed.settings));
   const rows = await run(rowsOf(today));
   const nodesAfter = await run(difference(rows, await run(rowsOf(after))));
@@ -80,6 +102,16 @@ export async function supposed(
     nodesBefore: Object.fromEntries(rows),
     nodesAfter,
   };
+}
+
+/** Runs the steps while somebody waits for their result. Throws CliError when nobody does. */
+function* whileWanted<T>(steps: Steps<T>, { isGone }: Asker): Steps<T> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    if (isGone()) throw new CliError("the question was cancelled");
+    yield;
+  }
 }
 
 /** The name of the editor's text in error messages. */

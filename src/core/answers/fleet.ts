@@ -422,9 +422,7 @@ function waitingOf({ existing, newClaims, unschedulable }: SchedulingResult): re
     const since = earlier(waiting.since, waitsSince(pod));
     if (since !== undefined) waiting.since = since;
   }
-  return [...groups.values()].sort(
-    (a, b) => b.pods - a.pods || compareText(a.example, b.example),
-  );
+  return [...groups.values()].sort((a, b) => b.pods - a.pods || compareText(a.example, b.example));
 }
 
 const NODE_EXISTS: Cause = { waitingFor: "nodeExists" };

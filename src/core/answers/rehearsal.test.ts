@@ -8,12 +8,13 @@ import { planBatchInSteps } from "../planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
 import type { Model } from "./model.ts";
 import { type PlanPass, rehearse } from "./rehearsal.ts";
+import type { RehearsalProgress } from "./rehearsal-progress.ts";
 
 const HOUR_MS = 3_600_000;
 
 it("a simulation starts a consolidation only after the wait for its validation", () => {
   const plan: PlanPass = (input) => planBatchInSteps(input, DEFAULT_PLANNER);
-  const { steps } = atOnce(rehearse(twoHalfEmptyNodes(), plan, NOW + HOUR_MS));
+  const { steps } = atOnce(rehearse(twoHalfEmptyNodes(), plan, { untilMs: NOW + HOUR_MS }));
   expect(steps.map(({ kind, at, removed }) => [kind, at, removed])).toEqual([
     ["command", "2026-01-05T00:00:15Z", ["a"]],
   ]);
@@ -40,3 +41,26 @@ function twoHalfEmptyNodes(): Model {
   };
   return quietModel({ pools, nodes, restraint });
 }
+
+it("a simulation tells how far it has come, and keeps the complete rounds when it is stopped", () => {
+  const plan: PlanPass = (input) => planBatchInSteps(input, DEFAULT_PLANNER);
+  const told: RehearsalProgress[] = [];
+  const watch = (isOver: () => boolean) => ({
+    tell: (progress: RehearsalProgress) => told.push(progress),
+    isOver,
+  });
+  const untilMs = NOW + HOUR_MS;
+  const whole = atOnce(rehearse(twoHalfEmptyNodes(), plan, { untilMs, watch: watch(() => false) }));
+  expect(whole.ended).toBe("horizon");
+  expect(told.map(({ commands, nodes }) => [commands, nodes])).toEqual([
+    [1, 1],
+    [1, 1],
+  ]);
+  expect(told[0]?.savedShare).toBeGreaterThan(0);
+  expect(told[0]?.savedShare).toBeLessThanOrEqual(1);
+  const first = watch(() => told.length > 2);
+  const stopped = atOnce(rehearse(twoHalfEmptyNodes(), plan, { untilMs, watch: first }));
+  expect(stopped).toMatchObject({ ended: "stopped", steps: whole.steps });
+  const none = atOnce(rehearse(twoHalfEmptyNodes(), plan, { untilMs, watch: watch(() => true) }));
+  expect([none.ended, none.steps, none.model.picture.nodes.length]).toEqual(["stopped", [], 2]);
+});

@@ -7,10 +7,9 @@
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
-import { eachInSteps, filterInSteps, flatMapInSteps, type Steps } from "../../base/steps.ts";
+import { flatMapInSteps, type Steps } from "../../base/steps.ts";
 import { isBufferPod } from "../buffers/pods.ts";
 import { roomAmong } from "../buffers/room.ts";
-import { priceOf } from "../disruption/candidates.ts";
 import { type Command, decisionOf } from "../disruption/command.ts";
 import type { Method } from "../disruption/methods/method.ts";
 import { moveOf } from "../disruption/moves.ts";
@@ -20,7 +19,6 @@ import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import { brokenConditionsIn } from "../repair/survey.ts";
-import { reschedulablePods } from "../state/node-view.ts";
 import {
   type CommandAnswer,
   commandAnswer,
@@ -32,16 +30,14 @@ import { keptRoomIn, keptRoomOf } from "./kept-room.ts";
 import { type Changed, change, later, type Model, type Move } from "./model.ts";
 import { ownedNode } from "./owned-node.ts";
 import { playPassesInSteps } from "./planning-passes.ts";
-
-/** Number of nodes and pods in the cluster, and its price. */
-export interface Totals {
-  /** All nodes, including those that Karpenter does not own. */
-  readonly nodes: number;
-  readonly pods: number;
-  readonly pendingPods: number;
-  /** The price of Karpenter's nodes. */
-  readonly priceMicroUsdPerHour: number;
-}
+import {
+  type MostSaving,
+  mostSaving,
+  progressOf,
+  type RehearsalWatch,
+  unlessOver,
+} from "./rehearsal-progress.ts";
+import { totalsOf } from "./totals.ts";
 
 /** One event of a simulation. */
 export interface Step {
@@ -59,9 +55,10 @@ export interface Step {
 
 /**
  * Why the simulation ended. `settled`: nothing is left to do. `horizon`: the simulated time is over. `limit`: the
- * largest number of rounds, or of failed validations in a row, was reached.
+ * largest number of rounds, or of failed validations in a row, was reached. `stopped`: it took longer than it may, so
+ * it has only the commands up to then.
  */
-export type Ending = "settled" | "horizon" | "limit";
+export type Ending = "settled" | "horizon" | "limit" | "stopped";
 
 /** A simulated run of the disruption loop. */
 export interface Rehearsal {
@@ -176,39 +173,79 @@ function* keepReplicas(before: Model): Steps<Played> {
   return { model, steps };
 }
 
-/** Runs the disruption loop until nothing is left to do, or until the time `untilMs`. */
-export function* rehearse(start: Model, plan: PlanPass, untilMs: number): Steps<Rehearsal> {
+interface RehearsalLimits {
+  /** The simulated time at which the rehearsal ends. */
+  readonly untilMs: number;
+  /** Absent: nobody follows it, and it runs to its end. */
+  readonly watch?: RehearsalWatch | undefined;
+}
+
+/** Runs the disruption loop until nothing is left to do, until the time `untilMs`, or until the watch says so. */
+export function* rehearse(
+  start: Model,
+  plan: PlanPass,
+  { untilMs, watch }: RehearsalLimits,
+): Steps<Rehearsal> {
   const steps: Step[] = [];
+  const most = watch === undefined ? undefined : yield* mostSaving(start);
   let model = start;
   let idle = 0;
   for (let count = 0; count < MOST_ROUNDS; count++) {
-    const found = yield* nextCommands(model.picture);
-    const before = model;
-    const settled = yield* found === undefined ? settle(model, plan) : placeWaiting(model, plan);
-    model = settled.model;
-    steps.push(...settled.steps);
-    // The cluster has changed, so the methods are asked again before a command without a wait is carried out.
-    if (settled.model !== before) continue;
-    if (found === undefined) {
-      const nextMs = yield* nextChange(model);
-      if (nextMs === undefined) return { model, steps, ended: "settled" };
-      if (nextMs > untilMs) return { model, steps, ended: "horizon" };
-      model = yield* later(model, nextMs);
-      continue;
-    }
-    const done = yield* oneRound(model, found, count);
+    const round = playRound(model, plan, { untilMs, count });
+    const done = watch === undefined ? yield* round : yield* unlessOver(round, watch.isOver);
+    if (done === undefined) return { model, steps, ended: "stopped" };
     model = done.model;
     steps.push(...done.steps);
-    idle = done.steps.length > 0 ? 0 : idle + 1;
-    if (model.picture.nodes.some(({ deleting }) => deleting)) {
-      const left = yield* underWay(model, plan);
-      model = left.model;
-      steps.push(...left.steps);
-    }
-    if (idle >= MOST_REJECTED) return { model, steps, ended: "limit" };
-    if (model.picture.nowMs > untilMs) return { model, steps, ended: "horizon" };
+    if (done.isIdle !== undefined) idle = done.isIdle ? idle + 1 : 0;
+    if (most !== undefined)
+      watch?.tell(progressOf(start, model, { ...sumOf(steps, most), untilMs, most }));
+    const ended = idle >= MOST_REJECTED ? "limit" : done.ended;
+    if (ended !== undefined) return { model, steps, ended };
   }
   return { model, steps, ended: "limit" };
+}
+
+/** The number of commands so far, and the price after the last step. */
+function sumOf(steps: readonly Step[], { startMicroUsd }: MostSaving) {
+  return {
+    commands: steps.filter(({ kind }) => kind === "command").length,
+    priceMicroUsdPerHour: steps.at(-1)?.priceMicroUsdPerHour ?? startMicroUsd,
+  };
+}
+
+interface Round extends Played {
+  /** Why the rehearsal ends with this round. Absent: it goes on. */
+  readonly ended?: Ending;
+  /** Whether no command was carried out. Absent: the round did not come to commands. */
+  readonly isIdle?: boolean;
+}
+
+/** One round of the disruption loop: its commands, or the wait for the next change. */
+function* playRound(
+  before: Model,
+  plan: PlanPass,
+  { untilMs, count }: { readonly untilMs: number; readonly count: number },
+): Steps<Round> {
+  const found = yield* nextCommands(before.picture);
+  const settled = yield* found === undefined ? settle(before, plan) : placeWaiting(before, plan);
+  // The cluster has changed, so the methods are asked again before a command without a wait is carried out.
+  if (settled.model !== before) return settled;
+  if (found === undefined) {
+    const nextMs = yield* nextChange(before);
+    if (nextMs === undefined) return { ...settled, ended: "settled" };
+    if (nextMs > untilMs) return { ...settled, ended: "horizon" };
+    return { model: yield* later(before, nextMs), steps: settled.steps };
+  }
+  const done = yield* oneRound(before, found, count);
+  let { model } = done;
+  const steps = [...settled.steps, ...done.steps];
+  if (model.picture.nodes.some(({ deleting }) => deleting)) {
+    const left = yield* underWay(model, plan);
+    model = left.model;
+    steps.push(...left.steps);
+  }
+  const isIdle = done.steps.length === 0;
+  return { model, steps, isIdle, ...(model.picture.nowMs > untilMs ? { ended: "horizon" } : {}) };
 }
 
 /**
@@ -388,26 +425,4 @@ function* nextChange({ picture, pools }: Model): Steps<number | undefined> {
     ...(forgotten === undefined ? [] : [forgotten]),
   ];
   return all.length === 0 ? undefined : Math.max(Math.min(...all), nowMs + POLL_MS);
-}
-
-/** The totals of a model. Nodes whose price is not known count as free. */
-export function* totalsOf({ picture, pools }: Model): Steps<Totals> {
-  const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
-  let pods = 0;
-  let priceMicroUsdPerHour = 0;
-  yield* eachInSteps(picture.nodes, (node) => {
-    pods += reschedulablePods(node).length;
-    if (node.managed)
-      priceMicroUsdPerHour += priceOf(node.labels, types.get(node.poolId ?? "") ?? []);
-  });
-  const pending = yield* filterInSteps(
-    picture.scheduling.pods,
-    (pod) => !pod.spec.nodeName && !isBufferPod(pod),
-  );
-  return {
-    nodes: picture.nodes.length,
-    pods,
-    pendingPods: pending.length,
-    priceMicroUsdPerHour,
-  };
 }
