@@ -87,6 +87,7 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
       aria-label={label}
       aria-rowcount={rows.length + 1}
       aria-activedescendant={rows.length > 0 ? id(at) : undefined}
+      onPointerOver={titleCut}
       onScroll={(event) => setTop(event.currentTarget.scrollTop)}
       onFocus={() => setMarked((known) => known ?? 0)}
       onKeyDown={onKeyDown}
@@ -126,6 +127,13 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
       />
     </div>
   );
+}
+
+/** Gives the cell under the pointer its whole text as a title if the text is cut. */
+function titleCut({ target }: PointerEvent): void {
+  const cell = (target as Element).closest<HTMLElement>('[role="gridcell"], [role="columnheader"]');
+  if (cell === null) return;
+  cell.title = cell.scrollWidth > cell.clientWidth ? cell.innerText : "";
 }
 
 function classOf({

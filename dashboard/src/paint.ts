@@ -180,7 +180,8 @@ function tile(context: CanvasRenderingContext2D, one: Tile, drawn: Drawn, colour
   }
   if (size >= 84) card(context, one, colours);
   else if (size >= 22 && row.nodes === undefined) podMarks(context, one, colours);
-  if (size >= 8) stateMark(context, one, colours);
+  if (size >= BORDERED) stateMark(context, one, colours);
+  else smallMark(context, one, colours);
   const accent = drawn.accents?.get(one.name);
   if (accent !== undefined) accentMark(context, one, accent, colours);
 }
@@ -275,6 +276,20 @@ function markedState({ state, states }: MapRow): MapRow["state"] {
   return all.find((one) => one !== "running" && one !== "unmanaged") ?? state;
 }
 
+/** The state of a tile without room for a mark: the tile is half dark, all warning, or has a bar. */
+function smallMark(context: CanvasRenderingContext2D, { row, x, y, size }: Tile, colours: Palette) {
+  const state = markedState(row);
+  if (state === "running" || state === "unmanaged") return;
+  context.fillStyle = colours.surface;
+  context.fillRect(x, y, size, size);
+  context.fillStyle = state === "chosen" ? colours.warn : colours.text;
+  if (state === "chosen") context.fillRect(x, y, size, size);
+  else if (COMES_UP.has(state)) context.fillRect(x, y, size / 2, size);
+  else context.fillRect(x, y + size / 3, size, Math.max(1, size / 3));
+}
+
+const COMES_UP: ReadonlySet<MapRow["state"]> = new Set(["launching", "joining", "initializing"]);
+
 /**
  * The state as a shape, so that it can be seen without colours: half circle = launching or joining, triangle =
  * chosen for disruption, bar = leaving, dot = drifted.
@@ -290,7 +305,7 @@ function stateMark(context: CanvasRenderingContext2D, { row, x, y, size }: Tile,
   context.fillStyle = context.strokeStyle =
     state === "chosen" || state === "running" ? colours.warn : colours.info;
   context.beginPath();
-  if (state === "launching" || state === "joining" || state === "initializing") {
+  if (COMES_UP.has(state)) {
     context.arc(cx, cy, r - 1, -Math.PI / 2, Math.PI / 2);
     context.fill();
     context.beginPath();

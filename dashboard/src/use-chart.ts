@@ -44,7 +44,10 @@ export function useChart({
       width: element.clientWidth,
       height: Math.round(Math.max(height * unit(), innerHeight * share)),
     });
-    chart.current = new uPlot({ ...options(styleOf(element)), ...size() }, data, element);
+    // Room for the half of the last time that is beside its line.
+    const padding: uPlot.Padding = [null, 32 * unit(), null, null];
+    const style = styleOf(element);
+    chart.current = new uPlot({ padding, ...options(style), ...size() }, data, element);
     const observer = new ResizeObserver(() => chart.current?.setSize(size()));
     observer.observe(element);
     // The window's height alone may change.

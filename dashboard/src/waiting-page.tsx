@@ -35,6 +35,12 @@ export function WaitingPage() {
               <b>This would place the first of them:</b> {plain(row.fix)}
             </p>
           )}
+          {row.fix === undefined && row.waitingFor === "nothing" && (
+            <p class="muted">
+              No small change that would place them was found here. Choose a pod: its page says what
+              each NodePool lacks.
+            </p>
+          )}
           {row.patch !== undefined && <Copied label="Copy as patch" text={row.patch} />}
           {row.byHand !== undefined && (
             <p class="muted">There is no patch for it: {plain(row.byHand)}.</p>

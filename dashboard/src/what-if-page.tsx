@@ -1,7 +1,7 @@
 /** The page What if: the input, and what would happen, as `karpenter simulate` answers it. Nothing is changed. */
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Copied } from "./copy.tsx";
-import { cores, counted, duration, percent, perHour, perMonth, plain } from "./format.ts";
+import { cores, counted, duration, grouped, percent, perHour, perMonth, plain } from "./format.ts";
 import { type Column, Grid } from "./grid.tsx";
 import { PairOfMaps } from "./pair-of-maps.tsx";
 import { Bar, Empty } from "./pieces.tsx";
@@ -90,16 +90,16 @@ function Answer({ answer }: { answer: Simulated }) {
         {plain(says)}
       </h2>
       <div class="figures">
-        <Figure name="Nodes" value={`${before.nodes} → ${after.nodes}`} />
+        <Figure name="Nodes" value={`${grouped(before.nodes)} → ${grouped(after.nodes)}`} />
         <Figure
           name="Price"
           value={`${perHour(before.priceMicroUsdPerHour)} → ${perHour(after.priceMicroUsdPerHour)}`}
         />
         <Figure name={saves < 0 ? "Adds" : "Saves"} value={perMonth(Math.abs(saves))} />
-        <Figure name="Pods that move" value={String(answer.podsMoved)} />
+        <Figure name="Pods that move" value={grouped(answer.podsMoved)} />
         <Figure
           name="Pods without a place"
-          value={`${before.pendingPods} → ${after.pendingPods}`}
+          value={`${grouped(before.pendingPods)} → ${grouped(after.pendingPods)}`}
           isBad={after.pendingPods > before.pendingPods}
         />
         {answer.headroom !== undefined && (

@@ -2,6 +2,7 @@
  * `npx tsx dashboard/test/look.ts --nodes 300 --trouble burst [--views map,money] [--sizes 390-light,1280-dark]`: takes
  * pictures of the views for a person to look at, on the cluster of `npm run bench -- console`. It says which view is
  * wider than the window, which text is cut without a title that tells the rest, and what the page logged as an error.
+ * `--ask`: also consolidates on the page What if, and takes pictures on the way and at the end.
  */
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -18,6 +19,7 @@ const { values } = scriptFlags(import.meta.url, {
     trouble: { type: "string", default: "calm" },
     views: { type: "string", default: "map,money,decisions,waiting,pools,health,whatif" },
     sizes: { type: "string", default: "390-light,1280-dark,3840-light" },
+    ask: { type: "boolean", default: false },
   },
 });
 const HEIGHTS: Readonly<Record<string, number>> = { 390: 844, 1280: 800, 3840: 2160 };
@@ -36,9 +38,27 @@ try {
   await page.locator(".strip", { hasText: "waiting" }).waitFor({ timeout: 120_000 });
   for (const view of values.views.split(","))
     for (const size of values.sizes.split(",")) await picture(page, view, size);
+  if (values.ask) await ask(page);
 } finally {
   await browser.close();
   started.stop();
+}
+
+/** The first shot is taken when the page knows how far the simulation has come, and the second one at its end. */
+async function ask(page: Page): Promise<void> {
+  await page.keyboard.press("7");
+  await page.getByRole("checkbox", { name: "Consolidate to the end" }).check();
+  await page.getByRole("button", { name: "Simulate" }).click();
+  const begunMs = Date.now();
+  await page.getByText(/[1-9]\d* disruption commands? so far/).waitFor({ timeout: 90_000 });
+  await shot(page, "whatif-asked");
+  await page.getByText("The same in a terminal").waitFor({ timeout: 120_000 });
+  console.log(`answered after ${Date.now() - begunMs} ms`);
+  await shot(page, "whatif-answered");
+}
+
+async function shot(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: `${FOLDER}${values.nodes}-${values.trouble}-${name}.png` });
 }
 
 async function picture(page: Page, view: string, size: string): Promise<void> {
@@ -49,7 +69,7 @@ async function picture(page: Page, view: string, size: string): Promise<void> {
     location.hash = hash;
   }, view);
   await page.locator(`nav a[aria-current="page"][href="#${view.split("?")[0]}"]`).waitFor();
-  await page.locator(".skeleton").waitFor({ state: "detached", timeout: 60_000 });
+  await page.locator("main > .skeleton").waitFor({ state: "detached", timeout: 120_000 });
   await page.waitForTimeout(1_500);
   const name = `${values.nodes}-${values.trouble}-${view.replace(/\W/g, "-")}-${size}.png`;
   await page.screenshot({ path: `${FOLDER}${name}` });
@@ -57,7 +77,7 @@ async function picture(page: Page, view: string, size: string): Promise<void> {
     document.documentElement.scrollWidth - document.documentElement.clientWidth,
     [...document.querySelectorAll("body *")].filter((one) => one.scrollWidth > one.clientWidth + 1 &&
       getComputedStyle(one).overflowX !== "visible" && getComputedStyle(one).textOverflow !== "clip" &&
-      one.title === "" && one.closest("[title]") === null).map((one) => one.className + ": " + one.textContent.slice(0, 40))
+      one.closest("[title], .grid") === null).map((one) => one.className + ": " + one.textContent.slice(0, 40))
   ]`)) as [number, string[]];
   const cuts = cut.length === 0 ? "" : `, ${cut.length} cut texts without title, as "${cut[0]}"`;
   console.log(`${name}: ${wide} px beside the page${cuts}`);

@@ -137,9 +137,35 @@ describe("a frame of karpenter top", () => {
       "◑ ip-10-0-0-2           m5.large        █████░░░░░  50%     7  draining 40s",
       "",
       "WAITING",
-      "2 pods for 5m (shop/web-1, …): instance types ruled out: 714 too small for its …",
+      "2 pods for 5m: instance types ruled out: 714 too small for its requests (shop/w…",
       "",
     ]);
+  });
+
+  it("says how many pods wait, and why, however large the numbers and long the names are", () => {
+    const waiting = [
+      { waitingFor: "nodeWanted", pods: 10_000, example: `shop/${"n".repeat(253)}` },
+    ] as const;
+    const { totals } = fleet([node(1)]);
+    const many = { ...totals, nodes: 5_250, pods: 45_240, waiting: 10_000, unpriced: 44 };
+    const lines = text(fleet([node(1)], { waiting, totals: many }), { columns: 80 });
+    expect(lines[0]).toBe(
+      "prod 08:00:00  5,250 nodes  $0.0380/h and 44 of unknown price  10,000 waiting",
+    );
+    expect(lines.find((line) => line.startsWith("10,000 pods"))).toMatch(
+      /^10,000 pods: a new node will be launched for them \(shop\/n+…$/,
+    );
+  });
+
+  it("leaves out the middle of a long name, so that names that differ at either end are told apart", () => {
+    const names = [
+      `node-1-${"n".repeat(246)}`,
+      `node-2-${"n".repeat(246)}`,
+      `${"n".repeat(250)}-3`,
+    ];
+    const lines = text(fleet(names.map((name, at) => ({ ...node(at), name }))), { columns: 80 });
+    const shown = lines.filter((line) => /^● \S*…/.test(line)).map((line) => line.split(" ")[1]);
+    expect(new Set(shown).size).toBe(3);
   });
 
   it("has more columns on a wider screen", () => {

@@ -99,16 +99,19 @@ function headLine(
   const moving = isPaused ? "paused" : at.slice(11, 19);
   const oldest = waiting.flatMap(({ since }) => fromRfc3339(since) ?? []);
   const age = oldest.length === 0 ? "" : ` ${ageText(Math.min(...oldest), at)}`;
+  const unpriced = ` and ${grouped(totals.unpriced)} of unknown price`;
   const parts = [
     `${cluster} ${moving}`,
     counted(totals.nodes, "node"),
-    `${usd(totals.priceMicroUsdPerHour)}/h${totals.unpriced > 0 ? ` and ${grouped(totals.unpriced)} of unknown price` : ""}`,
+    `${usd(totals.priceMicroUsdPerHour)}/h${totals.unpriced > 0 ? unpriced : ""}`,
     `CPU ${percent(shareOf(totals, "cpu"))}`,
     `memory ${percent(shareOf(totals, "memory"))}`,
-    `${counted(totals.pods, "pod")}`,
-    totals.waiting === 0 ? "none waiting" : `${grouped(totals.waiting)} waiting${age}`,
+    counted(totals.pods, "pod"),
   ];
-  return painted(clipped(parts.join("  "), columns), paint.bold);
+  const waits = totals.waiting === 0 ? "none waiting" : `${grouped(totals.waiting)} waiting${age}`;
+  // On a narrow screen the last numbers are left out, because whether pods wait matters more.
+  while (parts.length > 1 && [...parts, waits].join("  ").length > columns) parts.pop();
+  return painted(clipped([...parts, waits].join("  "), columns), paint.bold);
 }
 
 function poolLines({ pools }: Fleet, canvas: Canvas): readonly Line[] {
@@ -265,10 +268,15 @@ function nodeLine(
   return [`${mark} ${shortName(node.name).padEnd(NAME_WIDTH)}`, ...cells].join("  ").trimEnd();
 }
 
-/** The host's name without its domain. Of a long name only the end is shown, because names differ at the end. */
+/**
+ * The host's name without its domain. Of a long name the middle is left out, because names differ at the end, or at the
+ * beginning.
+ */
 function shortName(name: string): string {
   const [host = name] = name.split(".");
-  return host.length <= NAME_WIDTH ? host : `…${host.slice(host.length - NAME_WIDTH + 1)}`;
+  if (host.length <= NAME_WIDTH) return host;
+  const end = Math.ceil((NAME_WIDTH - 1) / 2);
+  return `${host.slice(0, NAME_WIDTH - 1 - end)}…${host.slice(-end)}`;
 }
 
 function stateText({ state, since, drifted }: FleetNode, { at }: Fleet): string {
@@ -332,7 +340,8 @@ function waitingText(group: Waiting, at: string): string {
   const { pods, example, since } = group;
   const sinceMs = fromRfc3339(since);
   const age = sinceMs === undefined ? "" : ` for ${ageText(sinceMs, at)}`;
-  return `${counted(pods, "pod")}${age} (${example}${pods > 1 ? ", …" : ""}): ${causeText(group)}`;
+  // The cause comes first, because names may be too long for the line.
+  return `${counted(pods, "pod")}${age}: ${causeText(group)} (${example}${pods > 1 ? ", …" : ""})`;
 }
 
 function causeText({ waitingFor, rejected = {} }: Waiting): string {
