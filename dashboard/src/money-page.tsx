@@ -73,7 +73,7 @@ export function MoneyPage() {
         {least !== undefined && (
           <Figure
             value={perHour(least)}
-            says="proven least for these requests, at prices of now and with these NodePools"
+            says={`proven least for these requests, at prices of now and with these NodePools${head.unpriced > 0 ? "; it also covers what nodes without a known price run" : ""}`}
           />
         )}
         {head.unpriced > 0 && (

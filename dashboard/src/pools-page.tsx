@@ -1,5 +1,5 @@
 /** NodePools: limits and use, budgets, when nodes may be disrupted, and what blocks disruption now. */
-import { counted, perHour, plain } from "./format.ts";
+import { counted, knownSum, perHour, plain } from "./format.ts";
 import { Bar, Empty, Loading } from "./pieces.tsx";
 import { go } from "./place.ts";
 import { about, views } from "./store.ts";
@@ -115,7 +115,7 @@ function Pool({ row }: { row: PoolRow }) {
           {" "}
           {counted(row.nodes.total, "node")}
           {row.nodes.leaving > 0 ? `, ${row.nodes.leaving} leaving` : ""} ·{" "}
-          {perHour(row.priceMicroUsdPerHour)}
+          {perHour(knownSum({ ...row, unpriced: row.nodes }))}
         </span>
       </h2>
       {row.paused !== undefined && <p class="state warn">▲ {plain(row.paused)}</p>}

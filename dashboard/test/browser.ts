@@ -184,6 +184,10 @@ async function inspect(page: Page, name: string): Promise<void> {
     "document.documentElement.scrollWidth - document.documentElement.clientWidth",
   );
   expectEqual("pixels beside the page", wide, 0);
+  const wideMain = await page.evaluate(
+    "document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth",
+  );
+  expectEqual("pixels beside the view", wideMain, 0);
   await page.evaluate(AXE);
   const found = (await page.evaluate("axe.run(document)")) as {
     violations: { id: string; nodes: { html: string }[] }[];

@@ -74,11 +74,11 @@ async function picture(page: Page, view: string, size: string): Promise<void> {
   const name = `${values.nodes}-${values.trouble}-${view.replace(/\W/g, "-")}-${size}.png`;
   await page.screenshot({ path: `${FOLDER}${name}` });
   const [wide, cut] = (await page.evaluate(`[
-    document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    Math.max(...[document.documentElement, document.querySelector("main")].map((one) => one.scrollWidth - one.clientWidth)),
     [...document.querySelectorAll("body *")].filter((one) => one.scrollWidth > one.clientWidth + 1 &&
       getComputedStyle(one).overflowX !== "visible" && getComputedStyle(one).textOverflow !== "clip" &&
       one.closest("[title], .grid") === null).map((one) => one.className + ": " + one.textContent.slice(0, 40))
   ]`)) as [number, string[]];
   const cuts = cut.length === 0 ? "" : `, ${cut.length} cut texts without title, as "${cut[0]}"`;
-  console.log(`${name}: ${wide} px beside the page${cuts}`);
+  console.log(`${name}: ${wide} px beside it${cuts}`);
 }

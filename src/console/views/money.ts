@@ -13,9 +13,9 @@ export interface PricePoint {
   /** The time on the cluster's clock. */
   readonly atMs: number;
   readonly priceMicroUsdPerHour: number;
-  /** Cost by capacity type. */
+  /** Cost by capacity type. A capacity type without known prices is absent. */
   readonly parts: Readonly<Record<string, number>>;
-  /** Cost by NodePool. */
+  /** Cost by NodePool. A NodePool without known prices is absent. */
   readonly pools: Readonly<Record<string, number>>;
   /** The lower bound of the cost. Absent: no viewer had the view `costs` open. */
   readonly least?: number;
@@ -77,15 +77,17 @@ export function pricePoint(
   least?: number,
 ): PricePoint {
   const parts: Record<string, number> = {};
-  for (const { state, capacityType, priceMicroUsdPerHour = 0 } of nodes) {
-    if (state === "unmanaged" || capacityType === undefined) continue;
-    parts[capacityType] = (parts[capacityType] ?? 0) + priceMicroUsdPerHour;
+  for (const { state, capacityType, priceMicroUsdPerHour: price } of nodes) {
+    // A capacity type of which no price is known has no part. 0 would say that it is free.
+    if (state === "unmanaged" || capacityType === undefined || price === undefined) continue;
+    parts[capacityType] = (parts[capacityType] ?? 0) + price;
   }
+  const priced = pools.filter(({ priceMicroUsdPerHour: price }) => price > 0);
   return {
     atMs,
     priceMicroUsdPerHour: totals.priceMicroUsdPerHour,
     parts,
-    pools: Object.fromEntries(pools.map((pool) => [pool.name, pool.priceMicroUsdPerHour])),
+    pools: Object.fromEntries(priced.map((pool) => [pool.name, pool.priceMicroUsdPerHour])),
     ...(least === undefined ? {} : { least }),
   };
 }

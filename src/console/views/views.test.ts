@@ -135,3 +135,16 @@ describe("the view of pending pods", () => {
     expect(rows[0]?.examples).toHaveLength(5);
   });
 });
+
+it("has no cost for a capacity type or a NodePool of which no price is known, instead of 0", () => {
+  const spot = node("a", { capacityType: "spot", priceMicroUsdPerHour: 5 });
+  const unknown = { ...unpriced, capacityType: "on-demand" };
+  const pool = { nodes: 1, allocatable: {}, requested: {}, moving: 0, held: 0 };
+  const pools = [
+    { ...pool, name: "cheap", priceMicroUsdPerHour: 5 },
+    { ...pool, name: "unknown", priceMicroUsdPerHour: 0 },
+  ];
+  const point = pricePoint({ ...fleet([spot, unknown]), pools }, 0);
+  expect(point).toMatchObject({ parts: { spot: 5 }, pools: { cheap: 5 } });
+  expect([point.parts, point.pools].map((one) => Object.keys(one).length)).toEqual([1, 1]);
+});
