@@ -88,10 +88,17 @@ function Explained({ answer }: { answer: Answer }) {
         <pre>{plainJson({ ...rest, origin, holds, removal, alone, plan })}</pre>
       </details>
       <p class="muted">
-        The same in a terminal: <code>karpenter explain {plain(place.value.about)}</code>
+        The same in a terminal: <code>karpenter explain {plain(inTerminal(place.value.about))}</code>
       </p>
     </div>
   );
+}
+
+/** What stands after `karpenter explain` for the same question: `node a`, `pod a -n shop`. */
+function inTerminal(about: string): string {
+  const [kind = "", ...rest] = about.split("/");
+  const namespace = rest.length > 1 ? ` -n ${rest[0]}` : "";
+  return `${kind} ${rest.at(-1) ?? ""}${namespace}`;
 }
 
 /** Formats the value as JSON over several lines. Control characters in its texts are replaced. */

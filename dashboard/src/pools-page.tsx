@@ -115,7 +115,7 @@ function Pool({ row }: { row: PoolRow }) {
           {" "}
           {counted(row.nodes.total, "node")}
           {row.nodes.leaving > 0 ? `, ${row.nodes.leaving} leaving` : ""} ·{" "}
-          {perHour(knownSum({ ...row, unpriced: row.nodes }))}
+          {perHour(knownSum({ ...row, unpriced: row.nodes.total }))}
         </span>
       </h2>
       {row.paused !== undefined && <p class="state warn">▲ {plain(row.paused)}</p>}
