@@ -31,7 +31,8 @@ interface Page {
     newCDPSession(page: Page): Promise<{ send(method: string): Promise<{ usedSize: number }> }>;
   };
 }
-interface Chromium {
+/** The part of playwright-core that is used. */
+export interface Chromium {
   launch(options: object): Promise<{ newPage(): Promise<Page>; close(): Promise<void> }>;
 }
 

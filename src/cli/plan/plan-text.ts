@@ -2,6 +2,7 @@
 
 import { counted, grouped } from "../../base/counted.ts";
 import type { Printed } from "../../base/printable.ts";
+import { within } from "../../base/within.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { rejectionText } from "../program/code-words.ts";
 import { perMonth } from "../program/figures.ts";
@@ -159,14 +160,12 @@ interface UnplacedGroup {
 
 /** Groups pods by reason, because replicas usually fail for the same reason. */
 export function unplacedGroups(all: readonly Unplaced[]): readonly UnplacedGroup[] {
-  const alike = new Map<string, { readonly one: Unplaced; readonly pods: string[] }>();
+  const alike = new Map<string, UnplacedGroup & { readonly pods: string[] }>();
   for (const one of all) {
-    const told = toldOf(one);
-    const known = alike.get(told);
-    if (known === undefined) alike.set(told, { one, pods: [one.pod] });
-    else known.pods.push(one.pod);
+    const reasons = reasonLines(one);
+    within(alike, toldOf(one, reasons), () => ({ one, pods: [], reasons })).pods.push(one.pod);
   }
-  return [...alike.values()].map((group) => ({ ...group, reasons: reasonLines(group.one) }));
+  return [...alike.values()];
 }
 
 function unplacedLines(all: readonly Unplaced[], paint: Paint): Line[] {
@@ -192,9 +191,12 @@ export function nearestText({
   return `${type}${nodePool}: ${missing.join("; ")}`;
 }
 
-/** The text by which pods are grouped. */
-function toldOf({ reason, nearest, fix }: Unplaced): string {
-  return JSON.stringify([sharedReason(reason), nearest, fix?.text]);
+/**
+ * What is shown of the pod, by which pods are grouped. The whole reason is not compared: it has the pod's requests,
+ * which differ between pods with the same cause.
+ */
+function toldOf({ nearest, fix }: Unplaced, reasons: readonly string[]): string {
+  return JSON.stringify([reasons.map(sharedReason), nearest && nearestText(nearest), fix?.text]);
 }
 
 /** One line for each pool. JSON has upstream's whole sentence; here it is shortened to be readable. */

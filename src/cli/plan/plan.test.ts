@@ -21,7 +21,7 @@ import { parseInstanceTypes } from "./instance-type-file.ts";
 import { readCluster, timeOf } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
 import { limitNotes, type Plan, planOf, poolNotes } from "./plan.ts";
-import { planText } from "./plan-text.ts";
+import { planText, unplacedGroups } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
 import { moreZonesIn, regionOf } from "./region.ts";
 import { type PlanFlags, runPlan } from "./run-plan.ts";
@@ -241,6 +241,15 @@ describe("karpenter plan", () => {
         .filter((line) => / x +default/.test(line));
     expect(rows()).toHaveLength(1);
     expect(rows({ ...PLAIN_SCREEN, wide: true })).toEqual([expect.stringContaining("0-2 others")]);
+  });
+
+  it("lists pods with the same cause once, although their whole reasons name different requests", async () => {
+    const [small, large] = ["9", "12"].map((cpu) => workload("Deployment", `web-${cpu}`, 1, "", cpu));
+    const { plan } = await planFor([POOL, small as string, large as string]);
+    const reasons = plan.unschedulable.map(({ reason }) => reason);
+    expect(new Set(reasons).size).toBe(2);
+    const alike = plan.unschedulable.map(({ nearest: _, fix: __, ...one }) => one);
+    expect(unplacedGroups(alike).map(({ pods }) => pods.length)).toEqual([2]);
   });
 
   it("has colours on a screen with colours, and the same text without them", async () => {

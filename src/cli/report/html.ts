@@ -19,7 +19,7 @@ export function htmlReport(report: Report): string {
   const body = [
     ...(says === undefined ? [] : [`<p>${xmlText(says)}</p>`]),
     `<dl>${figures.map(({ label, value }) => `<div><dt>${xmlText(label)}</dt><dd>${xmlText(value)}</dd></div>`).join("")}</dl>`,
-    `<figure>${svgReport(report, false)}</figure>`,
+    `<figure tabindex="0">${svgReport(report, false)}</figure>`,
     ...unplaced.map(unplacedSection),
     ...maps.flatMap(({ title: of = "", pools }) => pools.map((pool) => poolSection(pool, of))),
     ...sections.flatMap(list),
@@ -37,6 +37,8 @@ const STYLE = [
   "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid var(--line);vertical-align:top}",
   "th.number,td.number{text-align:right}.unplaced{border-left:4px solid var(--error);padding-left:12px}",
   ".scroll{overflow-x:auto}",
+  // A name may have 253 characters without a place to break. Text of the map stays readable on a phone.
+  "body,td:last-child{overflow-wrap:anywhere}th,td{overflow-wrap:break-word}figure svg{min-width:800px}",
 ].join("");
 
 function unplacedSection({ reasons, pods, nearest, fix }: ReportUnplaced): string {
