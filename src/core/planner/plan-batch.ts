@@ -12,7 +12,6 @@ import { placesMore } from "./acceptance.ts";
 import { uses } from "./heuristics.ts";
 import { dropNode } from "./improvements/drop-node.ts";
 import { moveNode } from "./improvements/move-node.ts";
-import { openZones } from "./improvements/open-zones.ts";
 import { limitCost, planWithoutLimits } from "./limit-cost.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 import { PlanSelection } from "./plan-selection.ts";
@@ -33,7 +32,6 @@ export const PLAN_STEPS: readonly PlanStep[] = [
   packing,
   upstreamGreedy,
   cheapestNode,
-  openZones,
   dropNode,
   moveNode,
 ];

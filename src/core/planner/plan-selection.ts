@@ -24,7 +24,6 @@ export class PlanSelection {
   /** Whether the search is over, because no plan can save `--planner-min-saving` compared with the best one. */
   isSettled = false;
   #best: SchedulingResult | undefined;
-  #beaten: SchedulingResult | undefined;
   #source: SourceName | undefined;
   #improvements: readonly ImprovementName[] = [];
   readonly #considered: Considered[] = [];
@@ -49,11 +48,6 @@ export class PlanSelection {
   get best(): SchedulingResult {
     assert(this.#best !== undefined, "the greedy source or the packing source has made a plan");
     return this.#best;
-  }
-
-  /** The plan that the best one had to beat under the rule of its source. The first plan counts as its own. */
-  get beaten(): SchedulingResult {
-    return this.#beaten ?? this.best;
   }
 
   /** The source of the best plan. Undefined: there is no plan yet. */
@@ -98,7 +92,6 @@ export class PlanSelection {
     this.#note({ source }, plan, rejectedBy);
     if (rejectedBy !== undefined) return;
     this.#best = plan;
-    this.#beaten = known;
     this.#source = source;
     this.#improvements = [];
   }
@@ -137,7 +130,6 @@ export class PlanSelection {
     return yield* this.#failureAgainst(known, plan, rule);
   }
 
-  /** The first condition that the plan fails. */
   #failureAgainst(
     known: SchedulingResult,
     plan: SchedulingResult,

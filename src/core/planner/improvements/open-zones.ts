@@ -8,27 +8,15 @@ import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.t
 import type { Batch } from "../../provisioning/solve.ts";
 import { withNodes } from "../as-planned.ts";
 import { priceMicroUsd } from "../plan-price.ts";
-import type { PlanStep } from "../plan-step.ts";
-
-export const openZones: PlanStep = {
-  name: "openZones",
-  rule: { saves: "setting", strandsNoMorePods: true, mayPlaceMore: false },
-  applies: (selection) => selection.source === "cheapestNodeWithoutZone",
-  plan: function* (selection) {
-    const { batch, best, beaten } = selection;
-    const open = yield* inAllZones(batch, best);
-    if (open === undefined) return;
-    // With all zones, the plan may cost as much as or more than the plan without the zone. So it is compared with
-    // `beaten`: the plan that the plan without the zone had to beat.
-    yield* selection.offerImproved("openZones", open, openZones.rule, beaten);
-  },
-};
 
 /**
- * The same plan, with all zones allowed on nodes whose pods have no topology rules except over hosts. Undefined: it
- * would cost more, use more or fewer nodes, meet fewer preferences, or not give every pod its place.
+ * The plan with all zones allowed on nodes whose pods have no topology rules except over hosts. Undefined: it would cost
+ * more, use more or fewer nodes, meet fewer preferences, or not give every pod its place.
  */
-function* inAllZones(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult | undefined> {
+export function* inAllZones(
+  batch: Batch,
+  plan: SchedulingResult,
+): Steps<SchedulingResult | undefined> {
   const zoneless = new Set(batch.queued.filter(acceptsAnyZone).map(({ pod }) => pod));
   const claims = plan.newClaims.map((claim) =>
     claim.pods.every((pod) => zoneless.has(pod)) ? withoutItsZones(claim) : claim,

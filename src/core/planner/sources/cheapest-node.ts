@@ -2,11 +2,13 @@
  * Cheapest-node greedy: each pod goes to the planned node whose price rises least, or to a new node if that is cheaper.
  * The greedy rules always use a planned node that fits, even if its price rises much.
  * The batch is then planned again without each zone of the plan in turn: the zone that is cheapest for the first pod
- * may have no instance type that is large enough for later pods.
+ * may have no instance type that is large enough for later pods. If such a plan is the best one, its nodes may be
+ * launched in every zone again where that costs nothing.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { type Batch, planByCheapestNode } from "../../provisioning/solve.ts";
+import { inAllZones } from "../improvements/open-zones.ts";
 import type { PlanStep } from "../plan-step.ts";
 import { MOST_ZONES_CLOSED } from "../settings.ts";
 
@@ -24,6 +26,10 @@ export const cheapestNode: PlanStep = {
       const other = yield* planByCheapestNode(fewer, options.nodeMicroUsdPerHour);
       yield* selection.offer("cheapestNodeWithoutZone", other, rule, known);
     }
+    if (selection.source !== "cheapestNodeWithoutZone" || !selection.uses("openZones")) return;
+    const open = yield* inAllZones(batch, selection.best);
+    // With all zones, the plan may cost as much as the plan without the zone. So it must beat the plan before both.
+    if (open !== undefined) yield* selection.offerImproved("openZones", open, rule, known);
   },
 };
 
