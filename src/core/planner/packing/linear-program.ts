@@ -42,20 +42,16 @@ export class LinearProgram {
   /** Memory that {@link #pivot} uses again in each call: where the inverse's line of the leaving column is not zero. */
   readonly #filled: Int32Array;
 
-  private constructor(
-    packing: Packing,
-    rows: readonly number[],
-    basis: readonly PatternColumn[],
-    counts: ArrayLike<number>,
-  ) {
+  /** `basis`: for each of `rows`, a pattern that holds items of this row only. `counts`: the items of each row. */
+  constructor(rows: readonly number[], basis: readonly PatternColumn[], counts: ArrayLike<number>) {
     this.#rows = rows;
-    this.#at = new Int32Array(packing.rows.length).fill(-1);
+    this.#at = new Int32Array(counts.length).fill(-1);
     rows.forEach((row, at) => {
       this.#at[row] = at;
     });
     this.#basis = [...basis];
     this.#amount = new Float64Array(rows.length);
-    this.#dualPrices = new Float64Array(packing.rows.length);
+    this.#dualPrices = new Float64Array(counts.length);
     this.#filled = new Int32Array(rows.length);
     this.#inverse = rows.map((row, at) => {
       const { pattern, price } = basis[at] as PatternColumn;
@@ -91,7 +87,7 @@ export class LinearProgram {
       if (best === undefined) return undefined;
       basis.push(best);
     }
-    return new LinearProgram(packing, rows, basis, counts);
+    return new LinearProgram(rows, basis, counts);
   }
 
   /** For each row of the packing: the dual price of one more item. A copy. */

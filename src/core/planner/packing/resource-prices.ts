@@ -2,8 +2,9 @@
  * Dual prices of resources: a price for one unit of each dimension (resource), such that no bin's content is worth more
  * than the bin costs. So all items together, at these prices, are a lower bound on the price of every packing.
  */
-import { type Packing, totalAmounts } from "./packing.ts";
-import { maximise } from "./simplex.ts";
+import type { PatternColumn } from "./column-list.ts";
+import { LinearProgram } from "./linear-program.ts";
+import { contentValue, type Packing, totalAmounts } from "./packing.ts";
 
 export interface ResourcePrices {
   readonly prices: Float64Array;
@@ -15,30 +16,46 @@ export interface ResourcePrices {
 export function resourcePrices(packing: Packing, counts: ArrayLike<number>): ResourcePrices {
   const { dimensions, bins } = packing;
   const demand = totalAmounts(packing, counts);
-  const wanted = [...demand.keys()].filter((d) => (demand[d] as number) > 0);
+  const isFree = (d: number) =>
+    bins.some(({ amounts, price }) => price <= 0 && (amounts[d] as number) > 0);
+  const wanted = [...demand.keys()].filter((d) => (demand[d] as number) > 0 && !isFree(d));
   // Amounts become shares of the demand: bytes and cores are then of similar size, so the simplex method rounds less.
-  const table = bins.map(({ amounts }) =>
-    wanted.map((d) => Math.max(0, (amounts[d] as number) / (demand[d] as number))),
-  );
-  const limits = bins.map(({ price }) => price);
-  const shares = maximise(
-    wanted.map(() => 1),
-    table,
-    limits,
-  );
+  const columns = bins.map(({ amounts, price }, bin): PatternColumn => {
+    const rows = wanted.filter((d) => (amounts[d] as number) > 0);
+    const times = rows.map((d) => (amounts[d] as number) / (demand[d] as number));
+    return { pattern: { bin, rows, times }, price };
+  });
   const prices = new Float64Array(dimensions);
-  if (shares === undefined) return { prices, leastCost: 0 };
+  const basis = wanted.flatMap((d) => cheapestAlone(columns, d) ?? []);
+  // Some dimension is in no bin, so there is no packing.
+  if (basis.length < wanted.length) return { prices, leastCost: 0 };
+  const program = new LinearProgram(wanted, basis, new Float64Array(dimensions).fill(1));
+  program.improve(columns, { units: Number.POSITIVE_INFINITY });
+  const { dualPrices } = program;
   // Rounding may make a bin worth slightly more than its price. Then prices are scaled down, so that the bound holds.
   let over = 1;
-  table.forEach((row, at) => {
-    const value = row.reduce((sum, share, d) => sum + share * (shares[d] as number), 0);
-    if (value > (limits[at] as number)) over = Math.max(over, value / (limits[at] as number));
-  });
+  for (const { pattern, price } of columns) {
+    const value = contentValue(pattern, dualPrices);
+    if (value > price) over = Math.max(over, value / price);
+  }
   let leastCost = 0;
-  wanted.forEach((d, at) => {
-    const share = Math.max(0, shares[at] as number) / over;
+  for (const d of wanted) {
+    const share = Math.max(0, dualPrices[d] as number) / over;
     leastCost += share;
     prices[d] = share / (demand[d] as number);
-  });
+  }
   return { prices, leastCost };
+}
+
+/** The bin that holds this dimension for the lowest price, without its other dimensions. Undefined: no bin holds any. */
+function cheapestAlone(columns: readonly PatternColumn[], d: number): PatternColumn | undefined {
+  let best: PatternColumn | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const { pattern, price } of columns) {
+    const share = pattern.times[pattern.rows.indexOf(d)] ?? 0;
+    if (share === 0 || price / share >= least) continue;
+    least = price / share;
+    best = { pattern: { bin: pattern.bin, rows: [d], times: [share] }, price };
+  }
+  return best;
 }
