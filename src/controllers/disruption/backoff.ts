@@ -18,7 +18,6 @@ import { changePool, listPools, poolById } from "../pools.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 
-/** The back-off of one pool. */
 interface KnownBackoff {
   readonly wait: PoolBackoff;
   /** UID of the pool that failed. A new pool of the same name has no back-off. Absent until the pool is first read. */

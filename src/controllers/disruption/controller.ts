@@ -87,7 +87,6 @@ const SELF: Request = { kind: "", name: "disruption" };
 /** When the loop runs again. `now`: a command has begun, and the cluster has changed. */
 type Again = "now" | "later";
 
-/** A command that waits for its validation. */
 interface Pending extends ProposedCommand {
   /** When the validation is due, by the monotonic clock. */
   readonly validateAtMs: number;
@@ -315,7 +314,6 @@ function whenNext(world: World, { pending, roundAtMs }: Memory): Outcome {
   return requeueAfter(Math.max(1, nextMs - world.clock.elapsedMs()));
 }
 
-/** Pending commands that are due for validation. */
 function dueOf({ clock }: World, { pending }: Memory): readonly Pending[] {
   const nowMs = clock.elapsedMs();
   return pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);

@@ -60,7 +60,6 @@ export class RunningCommands {
     return true;
   }
 
-  /** Why the command is being rolled back. Undefined: it is not being rolled back. */
   rollBackReason({ record }: RunningCommand): RollBackReason | undefined {
     return this.#back.get(record.id);
   }
@@ -70,7 +69,6 @@ export class RunningCommands {
     this.#steps.set(record.id, steps.set(nodeName, step));
   }
 
-  /** How far the removal of the node is. Undefined: it has not begun. */
   stepOf({ record }: RunningCommand, nodeName: string): Step | undefined {
     return this.#steps.get(record.id)?.get(nodeName);
   }

@@ -67,7 +67,6 @@ export interface Steering {
    * Allows the eviction of the first target's pods, if every target has a Node. Resolves once the taints are written.
    */
   begin(id: string, scope: TaintScope): Promise<void>;
-  /** Removes a command that was rolled back. */
   forget(id: string): void;
   /**
    * Whether the pod may be evicted now: its target's turn has come, the pod is not steered, or its command has been
@@ -78,7 +77,6 @@ export interface Steering {
   hasPlace(pod: Pod): boolean;
 }
 
-/** The parts that the functions of this file share. */
 interface Parts {
   readonly world: World;
   readonly log: Logger;

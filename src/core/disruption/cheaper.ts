@@ -42,7 +42,6 @@ export type Cheaper = { readonly plan: PlannedClaim } | { readonly message: stri
 
 /** The price that a replacement must stay below, and the rules for spot nodes. */
 export interface PriceLimit {
-  /** The nodes that would be removed. */
   readonly candidates: readonly Candidate[];
   readonly belowMicroUsd: number;
   readonly forSpot: ForSpot;
@@ -102,7 +101,6 @@ function cheaperThan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
   return onDemandToo ? narrowed(cheaper.plan, terms.spot) : cheaper;
 }
 
-/** The plan for replacing nodes which are all spot. */
 function spotForSpot(
   plan: PlannedClaim,
   { candidates, belowMicroUsd, forSpot }: PriceLimit,

@@ -115,7 +115,8 @@ export class Ledger {
       for (const [key, count] of Object.entries(pods))
         moved.set(key, (moved.get(key) ?? 0) + count);
     const { maxMovesPerPodHour: most } = this.#restraint;
-    // If every count is lower, no workload can exceed the limit by one more move, so the replicas need not be counted.
+    // A workload with n pods may have `most` × n moves in an hour. If every workload has fewer than `most`, no command
+    // can exceed its limit, so the pods need not be counted.
     if ([...moved.values()].some((count) => count + 1 > most)) yield* countReplicas(nodes);
   }
 
@@ -202,7 +203,8 @@ export class Ledger {
     )) {
       const sample = moving[0] as Pod;
       const moved = recent.reduce((sum, one) => sum + movedWith(one, sample), 0);
-      // So many pods show that the workload has at least as many, so its limit is not reached, without counting.
+      // The workload has at least the pods that the command moves. If even so few may be moved so often, the limit
+      // holds, and its pods need not be counted.
       if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
       const replicas = replicasOf(nodes).get(key) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);

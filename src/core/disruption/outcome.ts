@@ -42,7 +42,6 @@ export interface RepackOutcome {
 
 export interface PricedNode {
   readonly node: NodeView;
-  /** Price per hour. */
   readonly priceMicroUsd: number;
 }
 

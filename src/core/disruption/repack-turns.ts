@@ -14,7 +14,6 @@ const KEPT_MS = 60 * 60_000;
 
 /** The groups of pools (by id) for which a method proposed a command, now or later. */
 export interface PoolTurns {
-  /** Groups that got a command. */
   readonly served: readonly ReadonlySet<string>[];
   /** Groups whose command waits for more quiet nodes. */
   readonly awaited: readonly ReadonlySet<string>[];

@@ -51,7 +51,6 @@ export interface RoundFacts {
 export interface StaticPlan {
   readonly poolId: string;
   readonly count: number;
-  /** Names of the nodes that are removed. */
   readonly instead: readonly string[];
 }
 

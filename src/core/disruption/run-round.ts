@@ -26,7 +26,6 @@ export interface MethodAnswer {
 
 /** What the live loop and the simulated loop do differently. */
 export interface RoundHooks {
-  /** Gathers the facts for this method. */
   makeRound(method: Method): Steps<Round>;
   /** Whether the method has already run on the same facts. If so, it is skipped. */
   isAnswered(method: Method, round: Round): Steps<boolean>;

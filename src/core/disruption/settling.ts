@@ -49,7 +49,6 @@ export function* isSettling(
   return false;
 }
 
-/** Whether one of the moves moved pods of this pod's workload. */
 function wasMoved(pod: Pod, moves: readonly MoveRecord[]): boolean {
   return moves.some((one) => movedWith(one, pod) > 0);
 }

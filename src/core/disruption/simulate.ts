@@ -73,7 +73,6 @@ export interface Simulator {
    * Prepares the simulated cluster in steps. Otherwise the first simulation prepares it in one step, which may be long.
    */
   ready(): Steps<void>;
-  /** Simulates the cluster without these nodes. */
   without(candidates: readonly Candidate[], terms?: SimulationTerms): Simulation;
   /** Like `without`, in steps. Only one simulation may run at a time; starting a second one fails an assertion. */
   withoutInSteps(candidates: readonly Candidate[], terms: SimulationTerms): Steps<Simulation>;

@@ -134,7 +134,6 @@ class ZoneCounts {
     return late.size === 0 ? pods : pods.filter((pod) => !late.has(pod));
   }
 
-  /** Records that these pods are in another zone from now on. */
   move(pods: readonly Pod[], to: string | undefined): void {
     for (const pod of pods) {
       const own = this.#byOwner.get(ownerKey(pod));

@@ -18,11 +18,9 @@ export interface Considered {
 }
 
 export interface PlannerRecord {
-  /** The source of the plan that was chosen. */
   readonly source: SourceName;
   readonly improvements: readonly ImprovementName[];
   /** Whether pods that need each other on one host or in one zone (pod affinity) were placed before all others. */
   readonly hostGroupsFirst?: true;
-  /** Every plan that was offered, in order. */
   readonly considered: readonly Considered[];
 }

@@ -40,7 +40,6 @@ export class Forks {
     this.devices = devices;
   }
 
-  /** How often devices were changed so far. */
   get deviceChanges(): number {
     return this.devices?.state.ledger.now() ?? 0;
   }

@@ -116,7 +116,6 @@ export interface Batch {
   /** Pods that were refused before planning or that fit nowhere. No plan tries to place them. */
   readonly leftOut: readonly UnschedulablePod[];
   readonly notes: PoolNotes;
-  /** Sticky pods that lost their nodes. */
   readonly unstuck: readonly Unstuck[];
   /** Sorted instance types and prices for planned nodes with equal requirements, shared by all plans of the batch. */
   readonly kinds: Map<string, Kind>;

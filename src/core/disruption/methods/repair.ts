@@ -87,7 +87,6 @@ function objectionTo({ claim, broken }: BrokenCandidate, nowMs: number): string 
   return broken.blocking !== undefined && graceMs === undefined ? NEEDS_GRACE : undefined;
 }
 
-/** The candidates in the order in which they are repaired. */
 function byUrgency(
   candidates: readonly BrokenCandidate[],
   nowMs: number,

@@ -32,7 +32,6 @@ export class CheapestTypes {
     return this.#bins[0]?.price;
   }
 
-  /** The amounts of `names` as an array. */
   amounts(resources: Resources): Float64Array {
     const amounts = new Float64Array(this.names.length);
     this.write(resources, amounts, 0);

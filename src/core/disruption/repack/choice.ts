@@ -1,7 +1,8 @@
 /**
- * Chooses which nodes to repack together, one after the other: next, the node whose pods request the least worth as a
- * share of the node's price. Each resource has a price (`CheapestTypes`). After each choice, resources are priced again
- * for the pods of all chosen nodes. So nodes that lack memory are combined with nodes that lack cpu.
+ * Chooses which nodes to repack together, one after the other, always the most wasteful one. That is the node with the
+ * least worth of used resources for its price. A resource is worth what it costs on the cheapest instance types
+ * (`CheapestTypes`). After each choice, resources are priced again for the pods of all chosen nodes. So nodes that lack
+ * memory are combined with nodes that lack cpu.
  */
 import {
   addResources,

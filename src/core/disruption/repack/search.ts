@@ -14,14 +14,17 @@ import type { Round } from "../round.ts";
 import type { SimulationTerms } from "../simulate.ts";
 import type { RepackChoice } from "./choice.ts";
 
-/** A command for fewer nodes is as good as another one if it saves at least this share of what the other saves. */
+/** A command for fewer nodes is as good as another one if it saves at least this share of what the other one saves. */
 const LEAST_SHARE = 0.95;
-/** What it saves less must also be at most this share of what a command for the other nodes would have to save. */
+/**
+ * It must also lose little: at most this share of the saving for which the nodes that are left would be repacked again.
+ */
 const MOST_LOSS = 0.1;
 
 /**
- * The least saving that is as good as a saving of `microUsd`. `price`: the price of all nodes of both commands. If most
- * of the price is saved, even a small loss is large compared with the remaining cost.
+ * The least saving that is as good as a saving of `microUsd`. `price`: the price of all nodes of both commands.
+ * `wantedShare`: the share of its price that a repack must save. If most of the price is saved, even a small loss is
+ * large compared with the cost that is left.
  */
 export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: number): number {
   return (

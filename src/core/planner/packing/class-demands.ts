@@ -44,7 +44,6 @@ export class ClassDemands {
   /** Pods that are not packed. The greedy rules place them. */
   readonly others: QueuedPod[] = [];
   readonly #pass: Pass;
-  /** The demand of each class. */
   readonly #byClass = new Map<PodClass, ClassDemand | "notPacked">();
   /** The NodePool and the requirements for each variant (a class without some preferences). */
   readonly #byVariant = new Map<Variant, NodePoolAndSet | "noPool">();

@@ -63,14 +63,12 @@ export function* withBetterDomains(
   return { demand: { ...demand, rows }, solution: better };
 }
 
-/** Pods of one class in one domain. */
 interface ClassInDomain {
   readonly row: number;
   readonly domain: Domain;
   readonly pods: ClassPods;
 }
 
-/** A class that is divided over several domains. */
 interface DividedClass {
   readonly domains: readonly ClassInDomain[];
   /** The topology groups that count its pods. */
@@ -83,7 +81,6 @@ interface Move {
   readonly to: ClassInDomain;
 }
 
-/** The classes with pods in more than one domain. */
 function dividedClasses(rows: readonly PodRow[]): readonly DividedClass[] {
   const domains = new Map<PodClass, ClassInDomain[]>();
   rows.forEach(({ domain, classes }, row) => {

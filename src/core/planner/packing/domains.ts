@@ -54,10 +54,8 @@ export function dividedByDomain(
   });
 }
 
-/** The topology spread of a demand. */
 interface Spread {
   readonly key: string;
-  /** The spread rules of the pods. */
   readonly groups: readonly TopologyGroup[];
   /** The topology groups with this key that count these pods, also rules of other pods. */
   readonly counting: readonly TopologyGroup[];
@@ -103,7 +101,10 @@ function isAmong(rules: readonly Rule[], group: TopologyGroup): boolean {
 
 const NO_RULES: readonly Rule[] = [];
 
-/** The groups of the pods' spread rules. Empty: none, rules of several labels or other rules too, or shared groups. */
+/**
+ * The groups of the pods' spread rules, by which the pods are divided. Empty, so that the pods are not divided: they
+ * have no spread, they also have an affinity, their spreads use several labels, or a spread counts other pods, too.
+ */
 function spreadGroups(
   { narrowingRules }: Variant,
   withOtherPods: ReadonlySet<TopologyGroup>,

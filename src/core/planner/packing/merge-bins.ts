@@ -77,7 +77,6 @@ function isWithinPerBin({ rows: all }: Packing, { rows, times }: Omit<Pattern, "
   });
 }
 
-/** The items of all these patterns together. */
 function contentOf(...patterns: readonly Pattern[]): Omit<Pattern, "bin"> {
   const times = new Map<number, number>();
   for (const pattern of patterns)

@@ -83,7 +83,6 @@ function* packPart(
   return mergeBins(packing, best);
 }
 
-/** Which steps are tried for a part. */
 function stepsFor(packing: Packing, items: number, options: PackOptions) {
   const hasFewHostRules = hostRuleShare(packing) < MANY_HOST_RULES;
   const isReweighted =
@@ -196,7 +195,6 @@ function aboveZero(dualPrices: Float64Array, values: Float64Array): Float64Array
   return dualPrices.map((one, row) => Math.max(one, (values[row] as number) * LEAST_DUAL_SHARE));
 }
 
-/** The share of items that are under a host rule. */
 function hostRuleShare({ rows, dimensions, hostDimensions = 0 }: Packing): number {
   let [all, under] = [0, 0];
   for (const { amounts, count } of rows) {

@@ -60,7 +60,6 @@ function partOf(
   };
 }
 
-/** The part of the whole packing that has these rows and these kinds of bins. */
 function selected(whole: Packing, rows: readonly number[], bins: readonly number[]): PackingPart {
   const at = new Map(rows.map((row, index) => [row, index]));
   // Kinds of bins with equal rows share one array in the part, too.

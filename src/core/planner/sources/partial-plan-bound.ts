@@ -24,7 +24,6 @@ export class PartialPlanBound {
 
   /** A lower bound on the number of nodes of the finished plan. */
   readonly #nodes: number;
-  /** The price of the cheapest type of all. */
   readonly #leastPrice: number;
 
   constructor(templates: readonly Template[], floor: PriceFloor, nodes = 0) {

@@ -40,7 +40,10 @@ const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "
 export interface EligibilityFacts {
   readonly volumes: VolumeIndex;
   readonly wellKnownLabels: readonly string[];
-  /** The labels by which nodes name their pool: a pod that excludes NodePools may still get a node of a Provisioner. */
+  /**
+   * The label keys by which nodes name their pool: one for NodePools and one for Provisioners, if the cluster has such
+   * pools. A pod that excludes all of them can get no new node.
+   */
   readonly ownerLabels: readonly string[];
   /** Whether devices are planned for resource claims (Dynamic Resource Allocation). */
   readonly plansClaims: boolean;

@@ -7,7 +7,10 @@ import type { SchedulingResult } from "../result.ts";
 import type { PodClass } from "./pod-class.ts";
 import type { QueuedPod } from "./queue.ts";
 
-/** The most tries of pods with few domains in one plan, which are tried again after each placement of another pod. */
+/**
+ * Such pods are tried again after each placement of another pod. If that takes more tries than this, the batch is not
+ * planned again.
+ */
 const MOST_TRIES = 5_000;
 
 /**

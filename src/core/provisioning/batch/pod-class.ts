@@ -50,8 +50,9 @@ export interface Variant {
   readonly closed: readonly Marks[];
   readonly deadTemplates: Marks;
   /**
-   * Sets of node requirements that topology refused, each with the sum of the rules' revisions. While this sum is the
-   * same, the refusal is valid. Undefined: none was refused yet.
+   * Sets of node requirements that topology rules refused, each with the sum of the rules' revisions. A revision
+   * changes with the counts of its rule. While the sum is the same, the refusal is valid. Undefined: none was refused
+   * yet.
    */
   refusedSets: Map<SetId, number> | undefined;
 }
@@ -100,7 +101,7 @@ export class PodClasses {
   readonly #drafts: Draft[] = [];
   /** Drafts (pods with equal specs) by what a pod requires beyond its template, then by the text of its spec. */
   readonly #byWishes = new Map<string, Map<string, Draft>>();
-  /** Amounts by requests. Many drafts have equal requests. */
+  /** Amounts by the text of the requests. Many pods have equal requests. */
   readonly #amounts = new BoundedMap<string, Amounts>(MOST_AMOUNTS);
   /** Drafts by namespace and requirements of volumes, then by template. */
   readonly #ofTemplates = new Map<string, WeakMap<PodTemplate, Draft>>();
@@ -114,7 +115,6 @@ export class PodClasses {
     this.#known = known;
   }
 
-  /** Number of drafts so far. */
   get size(): number {
     return this.#drafts.length;
   }
@@ -180,7 +180,10 @@ export class PodClasses {
     return needs === undefined ? "" : ` devices ${pod.metadata.namespace} ${needs.text}`;
   }
 
-  /** The topology groups of these pods' rules, by rule. Pods of a namespace share the map if nothing else matters. */
+  /**
+   * The topology groups of these pods' rules, by rule. Pods of one namespace share the map if their rules mean the
+   * same: they require no node labels, have no tolerations, and no rule refers to labels of its own pod.
+   */
   #groupsOf(
     { required, tolerations }: Wishes,
     { namespace }: Owner,

@@ -103,7 +103,6 @@ export class Queue {
     else this.#returned.push({ podClass: item.podClass, items: [item], taken: 0 });
   }
 
-  /** The pods that have no place yet. */
   rest(): QueuedPod[] {
     const returned = this.#returned.slice(this.#firstReturned);
     return [

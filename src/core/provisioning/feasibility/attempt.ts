@@ -14,7 +14,6 @@ import { isAllowedIn, type Place, type Rule } from "../topology/topology-group.t
 /** Results are cached only after this number of nodes was checked. Most pods are placed before that. */
 const ANSWERS_NOT_KEPT = 4;
 
-/** The facts about an existing node that topology rules need. */
 interface Host extends Place {
   /** The value of the node's label `key`. Undefined: the node does not have the label. */
   domain(key: string): string | undefined;

@@ -33,7 +33,6 @@ export function withSlots({ slots }: Template, volumes: VolumeUsage, types: Bits
   return holding === undefined ? types : commonBits(types, holding);
 }
 
-/** A node that would be launched as one of these types. */
 interface Launched {
   readonly set: SetId;
   readonly types: Bits;

@@ -17,7 +17,6 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import { isThere, type NodeView } from "../../state/node-view.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 
-/** An existing node that is checked for devices. */
 interface AskedPlace {
   readonly view: NodeView;
   readonly hostname: string;
@@ -69,7 +68,6 @@ export class DeviceAccess {
     return this.#new.state;
   }
 
-  /** The devices of planned nodes. */
   get ofNewNodes(): NewNodeDevices {
     return this.#new;
   }
@@ -112,7 +110,6 @@ export class DeviceAccess {
     return holdsAll(claiming, devices, this.state.matcher);
   }
 
-  /** Allocates the pod's devices on the existing node. */
   commitOn(place: AskedPlace, pod: Pod): void {
     const needs = this.needsOf(pod);
     if (needs !== undefined) commitOnExisting(this.state, needs, this.#nodeOf(place));

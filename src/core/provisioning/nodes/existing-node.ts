@@ -80,7 +80,6 @@ export function toDaemon(pod: Pod): Daemon {
 /** The state of a node at one moment of a fork (changes that can be undone), for {@link ExistingNode.restore}. */
 export interface Saved {
   readonly node: ExistingNode;
-  /** Number of pods that were placed on the node. */
   readonly pods: number;
   readonly remaining: Amounts;
   readonly ports: number;
@@ -165,7 +164,6 @@ export class ExistingNode implements Place {
     return isPermanent(rule.group) ? RULED_OUT : RULED_OUT_NOW;
   }
 
-  /** The object because of which the stage refuses the pod. */
   #evidence(stage: NodeRefusal["stage"], attempt: Attempt): NodeRefusal {
     const { pod, podClass, variant, volumes } = attempt;
     switch (stage) {

@@ -70,7 +70,10 @@ export class NewNodeClaim implements Place {
   readonly #context: PlanningContext;
   readonly #ports: HostPort[] = [];
   #attached: VolumeUsage = NOTHING_ATTACHED;
-  /** Uncounted pods: by topology group, how many pods here it will count once this node's domain is decided. */
+  /**
+   * How many pods here each topology group does not count yet (*uncounted* pods). It counts them once this node has
+   * only one domain left, such as one zone.
+   */
   #uncounted = NONE_UNCOUNTED;
   /** The requirements that topology rules read while a pod is tried. Undefined: the node's own requirements. */
   #considered: SetId | undefined;
@@ -78,13 +81,19 @@ export class NewNodeClaim implements Place {
   #launchable: LaunchableValues | undefined;
   /** The last result of {@link price}, and what it was computed from. */
   #priced: (Pick<Fit, "types" | "set"> & { readonly price: number }) | undefined;
-  /** Spread rules of the uncounted pods. They must still be satisfied when the pods are bound. */
+  /**
+   * Spread rules of the uncounted pods. kube-scheduler checks these rules when it binds the pods, so they must hold
+   * then.
+   */
   #kept = NONE_KEPT;
   /** Pods here of which one must be bound before the tried pod. Set only during {@link acceptsAhead}. */
   #requiredPods: readonly Pod[] | undefined;
   joins = false;
   readonly #limitCharge: LimitCharge;
-  /** Whether topology refuses the tried pod because of this node's types or uncounted pods, not its requirements. */
+  /**
+   * Whether topology rules refuse the tried pod because of this node's instance types or uncounted pods. False: because
+   * of its requirements, so that nodes with the same requirements refuse the pod, too.
+   */
   #ownFault = false;
   #needs: DeviceNeeds | undefined;
   /** Upstream's message if the tried pod is refused because no reservation is free. Undefined: it is not. */
@@ -300,7 +309,7 @@ export class NewNodeClaim implements Place {
     this.#limitCharge.charge(this, isFixed || chargesMost);
   }
 
-  /** Whether the uncounted pods still satisfy their own spreads if a pod of the class is bound before them. */
+  /** Whether the uncounted pods still satisfy their spreads if kube-scheduler binds a pod of the class before them. */
   #staysAllowed({ countedBy }: PodClass): boolean {
     const { topology } = this.#context;
     return countedBy.every(

@@ -17,7 +17,6 @@ import type { SchedulingOptions } from "../scheduling-input.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
 
 interface Candidate {
-  /** The index of the type in its table. */
   readonly index: number;
   readonly type: InstanceType;
   readonly offering: Offering;

@@ -13,7 +13,6 @@ export interface Fit {
   readonly set: SetId;
   readonly types: Bits;
   readonly minValuesRelaxed: boolean;
-  /** The reservations that the node will hold. */
   readonly reserved: readonly string[];
   /** The devices that the pod gets. Absent: the pod claims no devices. */
   readonly devices?: DeviceFit;

@@ -52,7 +52,9 @@ function leftOf(sheet: TypeSheet, daemons: readonly PoolDaemon[]): AfterDaemons 
   return { requests, allocatable, fitting: withoutDebts(allocatable), columns };
 }
 
-/** Most types run the same few daemons, so each set of daemons is summed once. */
+/**
+ * The requests of all daemons on each type. Most types run the same daemons, so each combination is summed only once.
+ */
 function requestsByType(daemons: readonly PoolDaemon[], types: number): readonly Resources[] {
   const sums = new Map<string, Resources>();
   return Array.from({ length: types }, (_, type) => {

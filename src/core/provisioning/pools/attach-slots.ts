@@ -30,7 +30,6 @@ export function* seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): St
   return seen;
 }
 
-/** How many volumes of one driver can be attached. */
 interface Slots {
   /** For each type, by position: how many volumes it can attach. */
   readonly slots: readonly number[];

@@ -32,7 +32,10 @@ export class PriceFloor {
     });
   }
 
-  /** Indexed by position of the type in its table. Infinite: the type cannot be launched. */
+  /**
+   * The lowest price of each type of the NodePool with this index, by position of the type. Infinite: it cannot be
+   * launched.
+   */
   pricesOf(template: number): readonly number[] {
     return this.#prices[template] ?? [];
   }
@@ -47,7 +50,7 @@ export class PriceFloor {
     return least;
   }
 
-  /** The NodePool's types whose lowest price is below this one. */
+  /** The types of the NodePool whose lowest price is below `priceMicroUsd`. */
   below({ index, table }: Template, priceMicroUsd: number): Bits {
     const bits = noBits(table.size);
     this.#prices[index]?.forEach((price, type) => {

@@ -14,12 +14,12 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 import { OfferingTable } from "./offering-table.ts";
 import { haveSplitTypes, type TypeRow, typeRows } from "./type-rows.ts";
 
-/** For one label: which types have which of its values. */
+/** For one label: which instance types have which of its values. */
 export interface LabelColumn {
   readonly byValue: ReadonlyMap<string, Bits>;
-  /** The types that do not set the label. */
+  /** The types that do not set the label, so their nodes may have any value of it. */
   readonly silent: Bits;
-  /** The types whose nodes never have the label. */
+  /** The types that set the label to no value, so their nodes never have it. */
   readonly never: Bits;
 }
 
@@ -45,7 +45,7 @@ function allocatableOf(type: InstanceType): Resources {
   return result;
 }
 
-/** What depends on the labels, capacities and overheads of the types alone. Lists that are equal in these share it. */
+/** The facts that depend only on labels, capacities and overheads. Lists that differ only in offerings share them. */
 interface TypeColumns {
   readonly allocatable: readonly Resources[];
   readonly labels: Map<string, LabelColumn>;
@@ -89,13 +89,15 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
   });
 }
 
-/** The columns of the last list, by the labels object of its first type, for a new list with the same types. */
+/**
+ * For the labels object of a first type: the last list that began with this type, and its columns. A new list of the
+ * same types, for example with new prices, reuses the columns.
+ */
 const lastColumns = new WeakMap<
   InstanceType["labels"],
   { readonly types: readonly TypeRow[]; readonly columns: TypeColumns }
 >();
 
-/** The columns of a list. A list in which only offerings changed, such as prices, has those of the list before. */
 function columnsOf(types: readonly TypeRow[]): TypeColumns {
   const labels = types[0]?.labels ?? {};
   const last = lastColumns.get(labels);
@@ -122,7 +124,6 @@ function haveSameColumns(types: readonly TypeRow[], before: readonly TypeRow[]):
   );
 }
 
-/** Resources that every pass needs. */
 const ASKED_RESOURCES = ["cpu", "memory", "pods"];
 
 /**

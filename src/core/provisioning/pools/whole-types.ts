@@ -29,7 +29,6 @@ import { overlaps } from "./daemon-rows.ts";
 import type { TypeTable } from "./instance-types.ts";
 import type { TypeRow } from "./type-rows.ts";
 
-/** A row that may be launched, and its cheapest offering. */
 interface Launchable {
   readonly row: TypeRow;
   readonly offering: Offering;
@@ -138,7 +137,6 @@ function widened(
   return best;
 }
 
-/** The values of the label that usable offerings have under the requirements. */
 function valuesOf(
   key: string,
   launchable: readonly Launchable[],

@@ -1,5 +1,6 @@
 /**
- * One topology rule (spread, affinity or anti-affinity) with a count of pods for each domain, such as each zone.
+ * One topology rule (spread, affinity or anti-affinity) with a count of pods for each domain, such as each zone. A pod
+ * is *uncounted* while its planned node may still get several domains, because the rule cannot say where to count it.
  * upstream: pkg/controllers/provisioning/scheduling/topologygroup.go
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
@@ -52,7 +53,7 @@ export interface TopologyGroup {
   readonly hosts: Map<string, Set<string>> | undefined;
   /** Increases with each change of the group that may change its answer to a pod. */
   revision: number;
-  /** Planned nodes with uncounted pods of the group: the domain of the node is open. Later pods may join them there. */
+  /** Planned nodes with uncounted pods of the group. Later pods of an affinity may join them there. */
   readonly uncountedOn: Place[];
   /** Where all pods of this affinity fit. Set while a plan is made for pods with this affinity. */
   groupDomains: GroupDomains | undefined;
@@ -87,7 +88,7 @@ export interface Place extends Pricing, Numbered {
   launchable?(key: string, values: readonly string[]): readonly string[];
   /** The values of the label that the node's types have. Only planned nodes have this method. */
   openTo?(key: string): readonly string[];
-  /** Number of pods on the node that the group will count once the domain is decided. Only for planned nodes. */
+  /** Number of uncounted pods on the node. Only for planned nodes. */
   uncounted?(group: TopologyGroup): number;
   /** Whether the pod must join uncounted pods of its affinity on this node. Only for planned nodes. */
   readonly joins?: boolean;

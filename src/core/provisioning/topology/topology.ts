@@ -308,9 +308,9 @@ export class Topology {
   }
 
   /**
-   * Starts the journal, so that {@link rollBack} can undo later changes. `asUpstream`: a planned node with
-   * anti-affinity keeps every empty domain and excludes other pods from all of them. For other rules only the best
-   * domain is tried.
+   * Starts the journal, so that {@link rollBack} can undo later changes. `asUpstream`: rules are applied as in
+   * upstream. A planned node with anti-affinity keeps every empty domain, and no other pod may use any of them. A pod
+   * with a spread, and the first pod of an affinity, tries only its best domain.
    */
   begin(asUpstream = false): void {
     this.#journal = [];

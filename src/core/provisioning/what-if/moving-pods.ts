@@ -44,7 +44,6 @@ export class MovingPods {
     };
   }
 
-  /** Those of `pods` that can be planned. */
   eligible(pods: readonly Pod[]): readonly Pod[] {
     return pods.filter((pod) => this.#refusal(pod) === undefined);
   }

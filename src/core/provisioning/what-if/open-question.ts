@@ -152,7 +152,6 @@ export class OpenQuestion {
     this.#gone.length = moment.gone;
   }
 
-  /** Undoes everything. */
   end(): void {
     this.fork.undo();
     this.#gone.length = 0;

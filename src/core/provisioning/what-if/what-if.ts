@@ -63,7 +63,6 @@ interface Question {
   readonly isEarly?: (podClass: PodClass) => boolean;
 }
 
-/** An answer, and the pods that needed a place. */
 interface Asked {
   readonly answer: Without;
   readonly queued: readonly QueuedPod[];
