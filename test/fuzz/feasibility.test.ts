@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { atOnce } from "../../src/base/steps.ts";
 import type { PodClass, Variant } from "../../src/core/provisioning/batch/pod-class.ts";
 import { admittedSet } from "../../src/core/provisioning/feasibility/admission.ts";
+import { Attempt } from "../../src/core/provisioning/feasibility/attempt.ts";
 import type { NodeRefusal } from "../../src/core/provisioning/feasibility/node-refusal.ts";
 import { typeRefusals } from "../../src/core/provisioning/feasibility/type-refusals.ts";
 import { ExistingNode } from "../../src/core/provisioning/nodes/existing-node.ts";
@@ -116,10 +117,11 @@ describe("an existing node in the planner", () => {
     const stages = new Set<string>();
     eachClass((base, podClass, variant) => {
       for (const node of base.nodes) {
-        const ask = (asked: ExistingNode, as = variant) =>
-          asked.refusal(base.attempt.begin(podClass.sample, podClass, as));
+        const attemptOf = (as: Variant) =>
+          new Attempt(base.context, { pod: podClass.sample, podClass, variant: as });
+        const ask = (asked: ExistingNode, as = variant) => asked.refusal(attemptOf(as));
         const refusal = ask(node);
-        const verdict = node.accepts(base.attempt.begin(podClass.sample, podClass, variant));
+        const verdict = node.accepts(attemptOf(variant));
         expect(verdict === "yes").toBe(refusal === undefined);
         if (refusal === undefined) continue;
         stages.add(refusal.stage);

@@ -10,7 +10,6 @@ import { defaultPooler } from "./batch/default-pool.ts";
 import { defaultSpreader } from "./batch/default-spread.ts";
 import { plannedDaemons } from "./batch/eligibility.ts";
 import { PodClasses } from "./batch/pod-class.ts";
-import { Attempt } from "./feasibility/attempt.ts";
 import { Forks } from "./fork.ts";
 import { DeviceAccess } from "./nodes/device-access.ts";
 import type { ExistingNode } from "./nodes/existing-node.ts";
@@ -65,7 +64,6 @@ export function createPass(
     for (const node of nodes) for (const pod of node.view.pods) devices.hold(node, pod);
   return {
     context,
-    attempt: new Attempt(context),
     templates,
     nodes,
     classes: new PodClasses({

@@ -10,7 +10,7 @@
 import { intersectionOf, type Marks } from "../scheduling/bits.ts";
 import type { PodClass, PodClasses, Variant } from "./batch/pod-class.ts";
 import type { QueuedPod } from "./batch/queue.ts";
-import type { Attempt } from "./feasibility/attempt.ts";
+import { Attempt, type TriedPod } from "./feasibility/attempt.ts";
 import { freeFirstPod, waitsForGroup } from "./nodes/affinity-groups.ts";
 import type { ExistingNode } from "./nodes/existing-node.ts";
 import { NewNodeClaim } from "./nodes/new-nodeclaim.ts";
@@ -27,7 +27,6 @@ export interface Pass {
   readonly nodes: readonly ExistingNode[];
   readonly classes: Pick<PodClasses, "variant">;
   readonly claims: OpenClaims;
-  readonly attempt: Attempt;
   /** Called before an existing node gets a pod. Absent: changes are never undone. */
   readonly onTouch?: (node: ExistingNode) => void;
   /**
@@ -45,11 +44,6 @@ export interface Pass {
  * The value of `failedAt` for a class (pods that are equal for planning) that stays refused for the rest of the plan.
  */
 const HOPELESS = Number.POSITIVE_INFINITY;
-
-/** A pod with the preferences that it still has. */
-interface TriedPod extends QueuedPod {
-  readonly variant: Variant;
-}
 
 type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
 
@@ -108,9 +102,9 @@ function progressOf(pass: Pass, podClass: PodClass): number {
 }
 
 /** Places the pod on the first existing node that accepts it. False: no node does. */
-export function onExistingNode(pass: Pass, { pod, podClass, variant }: TriedPod): boolean {
+export function onExistingNode(pass: Pass, tried: TriedPod): boolean {
   const { nodes, isUntouched, closed } = pass;
-  const { deadNodes, ruledOut = deadNodes } = variant;
+  const { deadNodes, ruledOut = deadNodes } = tried.variant;
   let attempt: Attempt | undefined;
   for (
     let index = deadNodes.firstMissing(0, ruledOut, closed);
@@ -118,11 +112,11 @@ export function onExistingNode(pass: Pass, { pod, podClass, variant }: TriedPod)
     index = deadNodes.firstMissing(index + 1, ruledOut, closed)
   ) {
     const node = nodes[index] as ExistingNode;
-    attempt ??= pass.attempt.begin(pod, podClass, variant);
+    attempt ??= new Attempt(pass.context, tried);
     const verdict = node.accepts(attempt);
     if (verdict === "never") (isUntouched?.(node) ? ruledOut : deadNodes).add(index);
     if (verdict !== "yes") continue;
-    addTo(node, pass, { pod, podClass });
+    addTo(node, pass, tried);
     return true;
   }
   return false;

@@ -19,7 +19,6 @@ import {
   type Steps,
   sortInSteps,
 } from "../../base/steps.ts";
-import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
 import { within } from "../../base/within.ts";
 import { requiredOf } from "../scheduling/pod-requirements.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
@@ -334,13 +333,6 @@ function* plannedOnce(
 }
 
 function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly UnschedulablePod[]> {
-  if (pods.length <= MOST_AT_ONCE) {
-    const namespace = pods[0]?.pod.metadata.namespace;
-    const isOne = pods.every(({ pod }) => pod.metadata.namespace === namespace);
-    // If all pods are in one namespace, pod names are enough as keys. That avoids creating new strings.
-    const keys = pods.map(({ pod }) => (isOne ? pod.metadata.name : keyOf(pod)));
-    return sortedByText(pods, keys, () => 0);
-  }
   const keyed = pods.map((one) => ({ one, key: keyOf(one.pod) }));
   const sorted = yield* sortInSteps(keyed, (a, b) => (a.key < b.key ? -1 : 1));
   return sorted.map(({ one }) => one);

@@ -4,11 +4,9 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
-import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
-import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
-import type { DeviceAccess } from "../nodes/device-access.ts";
-import type { Topology } from "../topology/topology.ts";
+import type { QueuedPod } from "../batch/queue.ts";
+import type { PlanningContext } from "../nodes/trial.ts";
 import { isAllowedIn, type Place, type Rule } from "../topology/topology-group.ts";
 
 /** Results are cached only after this number of nodes was checked. Most pods are placed before that. */
@@ -19,39 +17,25 @@ interface Host extends Place {
   domain(key: string): string | undefined;
 }
 
+/** A pod with the preferences that it still has. */
+export interface TriedPod extends QueuedPod {
+  readonly variant: Variant;
+}
+
 export class Attempt {
-  readonly space: RequirementSpace;
-  readonly volumes: VolumeIndex;
-  readonly devices: DeviceAccess | undefined;
-  readonly #topology: Topology;
-  /** The pod that is tried. {@link begin} sets it, and also `podClass` and `variant`. */
-  pod!: Pod;
-  podClass!: PodClass;
-  variant!: Variant;
+  readonly context: Pick<PlanningContext, "space" | "topology" | "volumes" | "devices">;
+  readonly pod: Pod;
+  readonly podClass: PodClass;
+  readonly variant: Variant;
   #asked = 0;
   /** Cached results: whether a rule allows the pod in a domain. */
   #answers: Map<Rule, Map<string, boolean>> | undefined;
 
-  constructor(context: {
-    readonly space: RequirementSpace;
-    readonly topology: Topology;
-    readonly volumes: VolumeIndex;
-    readonly devices?: DeviceAccess | undefined;
-  }) {
-    this.devices = context.devices;
-    this.space = context.space;
-    this.volumes = context.volumes;
-    this.#topology = context.topology;
-  }
-
-  /** Begins the attempt for another pod, and clears the cached results. */
-  begin(pod: Pod, podClass: PodClass, variant: Variant): this {
+  constructor(context: Attempt["context"], { pod, podClass, variant }: TriedPod) {
+    this.context = context;
     this.pod = pod;
     this.podClass = podClass;
     this.variant = variant;
-    this.#asked = 0;
-    this.#answers = undefined;
-    return this;
   }
 
   /** The first topology rule that does not allow the node. Rules about hosts come first: their refusal may be final. */
@@ -71,7 +55,7 @@ export class Attempt {
     const podDomains = this.variant.strict.get(group.key);
     const allowed =
       domain === undefined
-        ? this.#topology.options(group, node, self, podDomains).length > 0
+        ? this.context.topology.options(group, node, self, podDomains).length > 0
         : isAllowedIn(group, domain, self, podDomains);
     if (domain === undefined || ++this.#asked <= ANSWERS_NOT_KEPT) return allowed;
     answers ??= new Map();

@@ -153,11 +153,12 @@ export class ExistingNode implements Place {
   /** All stages of the check, for placement and explanation. The first stage is resources, because it is cheap. */
   #refusing(attempt: Attempt): Refusing | undefined {
     const { pod, podClass, variant } = attempt;
-    const missing = this.#missing(podClass, variant, attempt.space);
+    const { space, volumes } = attempt.context;
+    const missing = this.#missing(podClass, variant, space);
     if (missing !== undefined) return missing;
     const { ports } = podClass;
     if (ports.length > 0 && this.#heldOf(ports) !== undefined) return PORTS_HELD;
-    if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return TOO_MANY_VOLUMES;
+    if (podClass.hasVolumes && !this.#canAttach(pod, volumes)) return TOO_MANY_VOLUMES;
     const rule = attempt.brokenRule(this);
     if (rule === undefined)
       return podClass.claimsDevices ? this.#refusingByDevices(attempt) : undefined;
@@ -165,7 +166,7 @@ export class ExistingNode implements Place {
   }
 
   #evidence(stage: NodeRefusal["stage"], attempt: Attempt): NodeRefusal {
-    const { pod, podClass, variant, volumes } = attempt;
+    const { pod, podClass, variant, context } = attempt;
     switch (stage) {
       case "resources":
         return { stage, ...this.#shortResource(podClass.requests) };
@@ -179,11 +180,11 @@ export class ExistingNode implements Place {
         return { stage, requirement: requirement as Requirement };
       }
       case "volumes":
-        return { stage, places: podClass.volumeSets.map((one) => attempt.space.get(one)) };
+        return { stage, places: podClass.volumeSets.map((one) => context.space.get(one)) };
       case "hostPorts":
         return { stage, port: this.#heldOf(podClass.ports) as HostPort };
       case "attachSlots":
-        return { stage, drivers: this.#fullDrivers(pod, volumes) };
+        return { stage, drivers: this.#fullDrivers(pod, context.volumes) };
       case "devices":
         return { stage, why: this.#lackOfDevices(attempt) ?? "" };
       case "topology":
@@ -197,12 +198,12 @@ export class ExistingNode implements Place {
    */
   #refusingByDevices(attempt: Attempt): Refusing | undefined {
     if (this.#lackOfDevices(attempt) === undefined) return undefined;
-    const { podClass, devices } = attempt;
-    const lasts = !podClass.sharesClaims && devices?.isAskedAgain === false;
+    const { podClass, context } = attempt;
+    const lasts = !podClass.sharesClaims && context.devices?.isAskedAgain === false;
     return lasts ? NO_DEVICES : NO_DEVICES_NOW;
   }
 
-  #lackOfDevices({ pod, devices }: Attempt): string | undefined {
+  #lackOfDevices({ pod, context: { devices } }: Attempt): string | undefined {
     const needs = devices?.needsOf(pod);
     return needs === undefined ? undefined : devices?.refusalOn(this, needs);
   }

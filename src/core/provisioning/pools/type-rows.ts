@@ -21,11 +21,6 @@ export function typeRows(types: readonly TypeRow[]): TypeRow[] {
   return rows.sort((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1));
 }
 
-/** Whether some type has two rows. `rows` must be sorted by name. */
-export function haveSplitTypes(rows: readonly TypeRow[]): boolean {
-  return rows.some(({ name }, at) => at > 0 && rows[at - 1]?.name === name);
-}
-
 /** Joins the rows of each type into one type again, in the order of their first rows. */
 export function mergedRows(rows: readonly TypeRow[]): InstanceType[] {
   const byName = new Map<string, InstanceType>();

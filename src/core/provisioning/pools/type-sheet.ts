@@ -12,7 +12,7 @@ import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { allBits, type Bits, noBits, setBit } from "../../scheduling/bits.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import { OfferingTable } from "./offering-table.ts";
-import { haveSplitTypes, type TypeRow, typeRows } from "./type-rows.ts";
+import { type TypeRow, typeRows } from "./type-rows.ts";
 
 /** For one label: which instance types have which of its values. */
 export interface LabelColumn {
@@ -80,7 +80,7 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
     return {
       ...columnsOf(types),
       types,
-      hasSplitTypes: haveSplitTypes(types),
+      hasSplitTypes: types.some(({ name }, at) => types[at - 1]?.name === name),
       given: givenOf(types),
       offerings: new OfferingTable(types),
       offeringKeys: keysOf(types),

@@ -7,6 +7,7 @@ import { within } from "../../../base/within.ts";
 import { formatRequirement } from "../../scheduling/requirement.ts";
 import { variantsOf } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
+import { Attempt } from "../feasibility/attempt.ts";
 import { type NodeRefusal, reasonOf } from "../feasibility/node-refusal.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import type { Pass } from "../place.ts";
@@ -15,7 +16,7 @@ import type { TopologyGroup } from "../topology/topology-group.ts";
 import { RULE_NAMES } from "../topology/topology-sentence.ts";
 
 /** The part of the scheduling state that is needed to check existing nodes. */
-export type AskedPass = Pick<Pass, "nodes" | "attempt" | "classes" | "context">;
+export type AskedPass = Pick<Pass, "nodes" | "classes" | "context">;
 
 /** The nodes that refuse a pod at the same stage because of the same object. */
 interface Alike {
@@ -71,11 +72,11 @@ function hostsBeside(
 export function hardRefusal(
   { pod, podClass }: QueuedPod,
   node: ExistingNode,
-  pass: Pick<Pass, "attempt" | "classes">,
+  { context, classes }: Pick<Pass, "context" | "classes">,
 ): NodeRefusal | undefined {
   let refusal: NodeRefusal | undefined;
-  for (const variant of variantsOf(pass.classes, podClass)) {
-    refusal = node.refusal(pass.attempt.begin(pod, podClass, variant));
+  for (const variant of variantsOf(classes, podClass)) {
+    refusal = node.refusal(new Attempt(context, { pod, podClass, variant }));
     if (refusal === undefined) return undefined;
   }
   return refusal;

@@ -66,7 +66,6 @@ export class OpenQuestion {
       nodes: state.nodes,
       classes: state.questionClasses,
       claims: new OpenClaims(),
-      attempt: base.attempt,
       closed,
       isUntouched: (node) =>
         !(node.gone || fork.hasTouched(node) || clusterCounts.sharesItsHost(node)),
