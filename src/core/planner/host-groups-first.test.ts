@@ -1,16 +1,10 @@
 import { expect, it } from "vitest";
-import type { Pod } from "../../../apis/core/pod.ts";
-import {
-  instanceType,
-  nodeView,
-  pod,
-  poolInput,
-  schedulingInput,
-} from "../../../testing/builders.ts";
-import { solve } from "../../provisioning/solve.ts";
-import { planBatch } from "../plan-batch.ts";
-import { priceMicroUsd } from "../plan-price.ts";
-import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../planner-options.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { instanceType, nodeView, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import { solve } from "../provisioning/solve.ts";
+import { planBatch } from "./plan-batch.ts";
+import { priceMicroUsd } from "./plan-price.ts";
+import { DEFAULT_PLANNER, GREEDY_PLANNER } from "./planner-options.ts";
 
 const labels = { app: "kin" };
 const spec = {

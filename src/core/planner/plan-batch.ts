@@ -7,7 +7,14 @@ import { atOnce, type Steps } from "../../base/steps.ts";
 import { withinQuotas } from "../provisioning/nodes/within-quotas.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
-import { type Batch, importantPodsFirst, prepare, wholePlan } from "../provisioning/solve.ts";
+import {
+  type Batch,
+  importantPodsFirst,
+  planOf,
+  prepare,
+  wholePlan,
+} from "../provisioning/solve.ts";
+import { affinityGroupsOf } from "../provisioning/together.ts";
 import { placesMore } from "./acceptance.ts";
 import { uses } from "./heuristics.ts";
 import { dropNode } from "./improvements/drop-node.ts";
@@ -21,7 +28,6 @@ import type { PlannerRecord } from "./record.ts";
 import { LARGEST_REPLANNED_BATCH } from "./settings.ts";
 import { cheapestNode } from "./sources/cheapest-node.ts";
 import { greedy } from "./sources/greedy.ts";
-import { withHostGroupsFirst } from "./sources/host-groups-first.ts";
 import { packing } from "./sources/packing.ts";
 import { upstreamGreedy } from "./sources/upstream-greedy.ts";
 import { strandingNodes } from "./stranding.ts";
@@ -90,7 +96,8 @@ function* planWithinLimits(
 
 /**
  * The best plan of the batch. If a pod with a pod affinity has no place, plans again with the pods of that affinity
- * first. The second plan is kept if it gives a place to more pods.
+ * first: in the usual order, by size, larger pods may have taken the room on the host or in the zone of the group. The
+ * second plan is kept if it gives a place to more pods.
  */
 function* bestPlan(
   batch: Batch,
@@ -99,8 +106,12 @@ function* bestPlan(
 ): Steps<BestPlan> {
   const best = yield* selectPlan(batch, options, acceptsMinSaving);
   if (options.policy === "greedy" || !uses(options, "hostGroupsFirst")) return best;
-  const ahead = yield* withHostGroupsFirst(batch, best.plan);
-  if (ahead === undefined) return best;
+  const pending = new Set(best.plan.unschedulable.map(({ pod }) => pod));
+  const together = yield* affinityGroupsOf(batch.queued, pending);
+  if (together.size === 0) return best;
+  const ahead = { ...batch, together };
+  // Most groups without a place fit nowhere, in each pass. So one greedy plan shows first whether the order helps.
+  if (!placesMore(yield* planOf(ahead), best.plan)) return best;
   const other = yield* selectPlan(ahead, options, acceptsMinSaving);
   if (!placesMore(other.plan, best.plan)) return best;
   return { plan: other.plan, record: { ...other.record, hostGroupsFirst: true } };
