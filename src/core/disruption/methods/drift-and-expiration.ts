@@ -81,21 +81,19 @@ export function withReplacements(deletion: Command, round: Round): Command | NoC
   const mayGoFirst = deletion.reason === "Drifted" && settings.terminateFirst.drift;
   const command = withNewNodes(deletion, round, mayGoFirst);
   if ("message" in command || command.terminateFirst !== undefined) return command;
-  const pools = command.replacements.map(({ pool }) => pool);
-  const backOff = replacementBackOff(pools, holdOffs);
-  if (backOff !== undefined) return backOff;
   const holdOff = holdOffs.of(command);
   return holdOff === undefined ? command : { kind: "restraint", ...holdOff };
 }
 
 /**
- * The command with the new nodes that its pods need, or the message that some pods have no place. Without other places,
- * pods may use the room of CapacityBuffers. `mayGoFirst`: whether a single node may be removed before its replacement
- * is launched, so that the replacement gets its unit of a capacity reservation.
+ * The command with the new nodes that its pods need. Or why there is none: some pods have no place, or a pool launches
+ * no replacements now. Without other places, pods may use the room of CapacityBuffers. `mayGoFirst`: whether a single
+ * node may be removed before its replacement is launched, so that the replacement gets its unit of a capacity
+ * reservation.
  */
 export function withNewNodes(
   deletion: Command,
-  { facts: { simulator } }: Round,
+  { facts: { simulator }, holdOffs }: Round,
   mayGoFirst: boolean,
 ): Command | NoCommand {
   const { candidates } = deletion;
@@ -103,7 +101,11 @@ export function withNewNodes(
   const simulation =
     planned.unplaced.length === 0 ? planned : simulator.withoutRoom().without(candidates);
   const { replacements, targets, placements, unplaced } = simulation;
-  if (unplaced.length === 0) return { ...deletion, replacements, targets, placements };
+  if (unplaced.length === 0) {
+    const pools = replacements.map(({ pool }) => pool);
+    const command = { ...deletion, replacements, targets, placements };
+    return replacementBackOff(pools, holdOffs) ?? command;
+  }
   const [only, ...others] = candidates;
   if (mayGoFirst && only !== undefined && others.length === 0 && fitsIntoOwnUnit(only, simulator))
     return { ...deletion, terminateFirst: "no-reserved-capacity" };

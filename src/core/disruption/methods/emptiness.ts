@@ -9,6 +9,7 @@
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
+import { compareText } from "../../../base/text-order.ts";
 import { within } from "../../../base/within.ts";
 import { bySavings, type Candidate, isEmpty } from "../candidates.ts";
 import { type Command, removal } from "../command.ts";
@@ -94,13 +95,11 @@ function commandsFor(candidates: readonly Candidate[], round: Round): readonly C
     const key = `${candidate.generation}/${kind.via}`;
     within(groups, key, () => ({ kind, candidates: [] })).candidates.push(candidate);
   }
-  return [...groups.keys()].sort().flatMap((key) => {
-    const { kind, candidates: chosen } = groups.get(key) as {
-      kind: RemovalKind;
-      candidates: Candidate[];
-    };
-    return inCommands(chosen).map((some) => removal(some, { ...EMPTY, ...kind }));
-  });
+  return [...groups]
+    .sort(([a], [b]) => compareText(a, b))
+    .flatMap(([, { kind, candidates: chosen }]) =>
+      inCommands(chosen).map((some) => removal(some, { ...EMPTY, ...kind })),
+    );
 }
 
 /** The command with those nodes that are still empty and that budgets still allow. */

@@ -12,7 +12,6 @@ import { stopsFor, survey } from "../../repair/survey.ts";
 import { type BrokenNode, type Repairing, repairOf } from "../broken-nodes.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, removal } from "../command.ts";
-import { replacementBackOff } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
@@ -124,9 +123,7 @@ function commandFor(
 
 function replaced(deletion: Command, round: Round): Command | string {
   const command = withNewNodes(deletion, round, round.settings.terminateFirst.repair);
-  if ("message" in command) return command.message;
-  const pools = command.replacements.map(({ pool }) => pool);
-  return replacementBackOff(pools, round.holdOffs)?.message ?? command;
+  return "message" in command ? command.message : command;
 }
 
 /** The command that replaces a node of a static pool by exactly one node. Otherwise as {@link commandFor}. */
