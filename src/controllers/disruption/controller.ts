@@ -156,7 +156,8 @@ export function disruption(world: World, queue: CommandQueue): Controller {
 
 async function reconcile(parts: Omit<Loop, "run">): Promise<Outcome> {
   const { world, queue, memory, log } = parts;
-  // While versions are set back no claim may be deleted, so a command would only launch its replacements.
+  // No claim may be deleted while the API server answers with older versions than before: it lags behind, or etcd was
+  // restored. A command would then only launch its replacements.
   if (!mayDecide(world) || isClockWrong(parts) || world.mirrors.setBack().length > 0)
     return requeueAfter(UNSYNCED_RETRY_MS);
   const run = stepRunner(world.clock, TURN_MS);

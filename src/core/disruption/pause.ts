@@ -1,7 +1,7 @@
 /**
  * Pauses all voluntary disruption: by a setting for the cluster, or by an annotation for one pool. Also while the API
- * server's versions are set back, because no node could end. karpenter-ts only; upstream needs a budget of zero in each
- * NodePool.
+ * server answers with older versions than before, because then no node can be terminated. karpenter-ts only; upstream
+ * needs a budget of zero in each NodePool.
  */
 import { DISRUPTION_PAUSED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";

@@ -38,7 +38,8 @@ export interface RoundFacts {
   /** Price and reschedule cost of each pool with the policy Balanced, by pool id. Computed on the first call. */
   readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
   /**
-   * Plans new nodes for a static pool, fewer than `count` if limits leave less room. Undefined: nothing keeps its size.
+   * Plans new nodes for a static pool, fewer than `count` if limits leave less room. Undefined: no controller creates
+   * nodes for the pool, because it is not ready or the feature gate StaticCapacity is off.
    */
   readonly planStatic: (wanted: StaticPlan) => StaticNodes | undefined;
   /** The instance types of the pool with this id. Empty if they are not known. */

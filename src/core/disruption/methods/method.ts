@@ -12,7 +12,7 @@ export interface Remark {
   readonly message: string;
 }
 
-/** A command, or pools, that a method leaves for a later round. */
+/** A command, or pools, that a method leaves for later: for a later round, or for repack in the same round. */
 export interface Deferred {
   /** The command that is deferred. Absent for `repacked`. */
   readonly command?: Command;

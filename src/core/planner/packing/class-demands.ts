@@ -72,7 +72,10 @@ export class ClassDemands {
     return this.#byClass.keys();
   }
 
-  /** The demand of the class, without pods. Undefined: the class is not packed. */
+  /**
+   * The NodePool and the requirements for which the class is packed. Its pods are added later. Undefined: the class is
+   * not packed.
+   */
   #demandOf(podClass: PodClass): ClassDemand | undefined {
     // Packings ignore devices of ResourceClaims, so the greedy rules place pods that claim devices.
     if (podClass.claimsDevices) return undefined;

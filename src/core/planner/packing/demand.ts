@@ -38,7 +38,7 @@ export interface PodRow extends Row {
 export interface PackingDemand extends Packing {
   readonly rows: readonly PodRow[];
   readonly bins: readonly NodeBin[];
-  /** A price for one unit of each resource, and a lower bound on the cost of all bins (resource-prices.ts). */
+  /** A price for one unit of each resource, and a lower bound on the price of every packing (resource-prices.ts). */
   readonly resourcePrices: ResourcePrices;
   /** Pods that are not packed. The greedy rules place them. */
   readonly others: readonly QueuedPod[];

@@ -44,7 +44,7 @@ interface Read {
   readonly wishes: Wishes;
 }
 
-/** The last result for each pod template. */
+/** The last result of {@link wishesOf} for each pod template, and the settings with which it was computed. */
 const readOf = new WeakMap<PodTemplate, Read>();
 
 /** All rules of the pod. With policy `Ignore`, preferences are left out. Computed once for each template. */

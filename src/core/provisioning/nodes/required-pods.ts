@@ -31,8 +31,8 @@ export function countsAllOf(group: TopologyGroup, pods: readonly Pod[]): boolean
 }
 
 /**
- * Whether uncounted pods on other planned nodes may raise the smallest count of this spread. They cannot if minDomains
- * keeps it at 0, or if these pods must all go to the domain of this node.
+ * Whether uncounted pods on other planned nodes (pods whose zone is not decided yet) may raise the smallest count of
+ * this spread. They cannot if minDomains keeps it at 0, or if these pods must all go to the domain of this node.
  */
 export function mayRiseElsewhere(group: TopologyGroup, here: Place): boolean {
   if (group.counts.size < group.minDomains) return false;

@@ -9,7 +9,7 @@ import { within } from "../../../base/within.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 
-/** An instance type, or the part of one where the same daemons run. */
+/** An instance type, or the part of one with the same capacity and the same daemons. */
 export interface TypeRow extends InstanceType {
   /** Labels of the pool for which nodes of this row have only these values. Absent: all values that the pool allows. */
   readonly given?: readonly Requirement[];
