@@ -173,9 +173,9 @@ function priceOfNew(pass: Pass, tried: TriedPod): number {
 
 /** A new planned node without pods. If prices count, it has no burstable types, whose price assumes CPU credits. */
 function newClaim({ claims, context, nodeMicroUsd }: Pass, template: Template): NewNodeClaim {
-  const { budget, steady } = template;
-  const counts = nodeMicroUsd !== undefined && steady !== undefined;
-  const types = counts ? intersectionOf(budget.within, steady) : budget.within;
+  const { budget, table } = template;
+  const steady = nodeMicroUsd === undefined ? undefined : table.steady;
+  const types = steady === undefined ? budget.within : intersectionOf(budget.within, steady);
   return new NewNodeClaim(claims.size, template, types, context);
 }
 

@@ -63,7 +63,7 @@ function movesOf({ base, queued }: Batch, { newClaims }: SchedulingResult): read
 /** The moves of one node: other values of its zone or capacity type at which instance types for its pods cost less. */
 function movesOfOne(
   base: Batch["base"],
-  { set: ofPool, taints, table, usable, steady = usable }: Template,
+  { set: ofPool, taints, table, usable }: Template,
   claim: PlannedClaim,
   own: readonly PodClass[],
 ): readonly Omit<Move, "at">[] {
@@ -76,7 +76,7 @@ function movesOfOne(
     wantedBy(base, podClass, { taints, set: here }),
   );
   const all = own.map(({ requests }) => requests).reduce(addResources);
-  const types = intersectionOf(table.holding(all), steady);
+  const types = intersectionOf(table.holding(all), table.steady ?? usable);
   return requirements.flatMap((settled) => {
     const { key, operator } = settled;
     if (!KEYS.has(key) || operator !== "In" || settled.values?.length !== 1) return [];

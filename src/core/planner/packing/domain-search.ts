@@ -12,7 +12,7 @@ import type { PlannerOptions } from "../planner-options.ts";
 import { LEAST_GAIN_OF_DOMAIN } from "../settings.ts";
 import type { ClassPods, Domain } from "./class-demands.ts";
 import type { PackingDemand, PodRow } from "./demand.ts";
-import { countingOf, type DomainNow } from "./domains.ts";
+import { countingOf, type DomainNow, GroupCounts } from "./domains.ts";
 import { pack } from "./pack.ts";
 import { type Packing, type PatternUse, packingPrice, type WorkBudget } from "./packing.ts";
 import { type PackingPart, partsOf } from "./parts.ts";
@@ -33,7 +33,9 @@ export function* withBetterDomains(
   const divided = budget.units > 0 ? dividedClasses(demand.rows) : [];
   if (divided.length === 0) return { demand, solution };
   const packings = new Packings(demand, budget, options);
-  const counts = new GroupCounts(divided);
+  const counts = new GroupCounts();
+  for (const { domains, counting } of divided)
+    for (const { domain, pods } of domains) counts.add(counting, domain.value, pods.items.length);
   const rowCounts = demand.rows.map(({ count }) => count);
   let price = packingPrice(demand, solution);
   let better = solution;
@@ -43,7 +45,7 @@ export function* withBetterDomains(
     let least = price * (1 - LEAST_GAIN_OF_DOMAIN);
     for (const move of divided.flatMap(movesOf)) {
       if (budget.units <= 0) break;
-      if (move.from.pods.items.length === 0 || !counts.allow(move)) continue;
+      if (move.from.pods.items.length === 0 || !isAllowed(move, counts)) continue;
       if (++tried % ITEMS_PER_STEP === 0) yield;
       const packed = yield* packings.after(move, rowCounts);
       if (packed === undefined || packed.price >= least) continue;
@@ -54,8 +56,8 @@ export function* withBetterDomains(
     const { from, to } = best.move;
     rowCounts[from.row] = (rowCounts[from.row] as number) - 1;
     rowCounts[to.row] = (rowCounts[to.row] as number) + 1;
-    counts.noteMove(best.move);
-    packings.noteMove(best.move);
+    counts.add(best.move.divided.counting, from.domain.value, -1);
+    counts.add(best.move.divided.counting, to.domain.value, 1);
     movePod(best.move, options.domainNow);
     [better, price] = [best.packed.solution(), least];
   }
@@ -104,38 +106,11 @@ function movesOf(divided: DividedClass): readonly Move[] {
   );
 }
 
-/** For each topology group (one spread rule): the running pods and the pods of this division in each domain. */
-class GroupCounts {
-  readonly #counts = new Map<TopologyGroup, Map<string, number>>();
-
-  constructor(divided: readonly DividedClass[]) {
-    for (const { domains, counting } of divided)
-      for (const { domain, pods } of domains)
-        for (const group of counting) this.#add(group, domain, pods.items.length);
-  }
-
-  /** Whether the new domain has fewer pods of every group that counts the pod. Then no spread becomes less even. */
-  allow({ divided, from, to }: Move): boolean {
-    return divided.counting.every(
-      (group) => this.#of(group, to.domain) < this.#of(group, from.domain),
-    );
-  }
-
-  noteMove({ divided, from, to }: Move): void {
-    for (const group of divided.counting) {
-      this.#add(group, from.domain, -1);
-      this.#add(group, to.domain, 1);
-    }
-  }
-
-  #of(group: TopologyGroup, { value }: Domain): number {
-    return this.#counts.get(group)?.get(value) ?? 0;
-  }
-
-  #add(group: TopologyGroup, { value }: Domain, pods: number): void {
-    const counts = this.#counts.get(group) ?? new Map(group.counts);
-    this.#counts.set(group, counts.set(value, (counts.get(value) ?? 0) + pods));
-  }
+/** Whether the new domain has fewer pods of every group that counts the pod. Then no spread becomes less even. */
+function isAllowed({ divided, from, to }: Move, counts: GroupCounts): boolean {
+  return divided.counting.every(
+    (group) => counts.of(group, to.domain.value) < counts.of(group, from.domain.value),
+  );
 }
 
 /** The packing of one independent part. Parts share no bins, for example pods of different zones. */
@@ -153,10 +128,6 @@ interface PackedWhole {
 interface KnownPart extends PackingPart {
   /** Parts with equal rows and bins have the same number, even if their counts differ. */
   readonly shape: number;
-  /** The rows of this part, as rows of the whole packing. */
-  readonly has: ReadonlySet<number>;
-  /** The packing of this part after a move, by the rows that the move changes. */
-  readonly afterMoves: Map<string, PackedPart | "impossible">;
 }
 
 /**
@@ -176,7 +147,7 @@ class Packings {
     this.#parts = partsOf(demand).map((part) => {
       const text = textOf(part.packing);
       const shape = within(shapes, text, () => shapes.size);
-      return { ...part, shape, has: new Set(part.rows), afterMoves: new Map() };
+      return { ...part, shape };
     });
     this.#resourcePrices = demand.resourcePrices;
     this.#budget = budget;
@@ -186,12 +157,10 @@ class Packings {
   /** The whole packing after the move. `rowCounts`: the pods of each row before. Undefined: a part cannot be packed. */
   *after(move: Move, rowCounts: readonly number[]): Steps<PackedWhole | undefined> {
     const found: PackedPart[] = [];
+    const counts = afterMove(rowCounts, move);
     let price = 0;
     for (const part of this.#parts) {
-      const change = [move.from, move.to].map(({ row }) => (part.has.has(row) ? row : "")).join();
-      const one =
-        part.afterMoves.get(change) ?? (yield* this.#packed(part, afterMove(rowCounts, move)));
-      part.afterMoves.set(change, one);
+      const one = yield* this.#packed(part, counts);
       if (one === "impossible") return undefined;
       price += one.price;
       found.push(one);
@@ -199,12 +168,6 @@ class Packings {
     const solution = () =>
       found.flatMap((one, index) => (this.#parts[index] as KnownPart).inWhole(one.solution));
     return { price, solution };
-  }
-
-  /** Call this after a move is made: cached packings of the parts that it changed are no longer valid. */
-  noteMove({ from, to }: Move): void {
-    for (const { has, afterMoves } of this.#parts)
-      if (has.has(from.row) || has.has(to.row)) afterMoves.clear();
   }
 
   *#packed(

@@ -151,9 +151,27 @@ export function countingOf({ countedBy }: PodClass, key: string): readonly Topol
   return countedBy.filter((group) => group.key === key && !group.inverse);
 }
 
-/** For each group, the pods in each domain: running pods, and those that the division has sent there. */
-class DomainCounts {
+/** For each topology group, the pods in each domain: running pods, and those that a division has sent there. */
+export class GroupCounts {
   readonly #counts = new Map<TopologyGroup, Map<string, number>>();
+
+  of(group: TopologyGroup, domain: string): number {
+    return this.#of(group).get(domain) ?? 0;
+  }
+
+  /** Changes the pods of each of these groups in the domain. */
+  add(groups: readonly TopologyGroup[], domain: string, pods: number): void {
+    for (const group of groups) this.#of(group).set(domain, this.of(group, domain) + pods);
+  }
+
+  #of(group: TopologyGroup): Map<string, number> {
+    return within(this.#counts, group, () => new Map(group.counts));
+  }
+}
+
+/** The pods that the division has sent to each domain, and those that it still has to send. */
+class DomainCounts {
+  readonly #counts = new GroupCounts();
   /** For each group: how many of its pods are not divided yet. */
   readonly #expected = new Map<TopologyGroup, number>();
   /** The cpu sent to each domain so far. It decides among domains with equally many pods. */
@@ -178,7 +196,7 @@ class DomainCounts {
     let [best, least, lightest] = [undefined as string | undefined, 0, 0];
     for (const { domain } of domains) {
       let most = 0;
-      for (const group of groups) most = Math.max(most, this.#of(group).get(domain) ?? 0);
+      for (const group of groups) most = Math.max(most, this.#counts.of(group, domain));
       const weight = this.#cpu.get(domain) ?? 0;
       if (best !== undefined && (most > least || (most === least && weight >= lightest))) continue;
       [best, least, lightest] = [domain, most, weight];
@@ -192,25 +210,17 @@ class DomainCounts {
    * Whether the domain `now` has less than its even share of the group's pods. A remainder gives some domains one more.
    */
   #hasRoom(group: TopologyGroup, { domains }: Spread, now: string): boolean {
-    const counts = this.#of(group);
-    const here = domains.map(({ domain }) => counts.get(domain) ?? 0);
+    const here = domains.map(({ domain }) => this.#counts.of(group, domain));
     const total = here.reduce((sum, one) => sum + one, this.#expected.get(group) ?? 0);
     const share = Math.floor(total / domains.length);
-    const own = counts.get(now) ?? 0;
+    const own = this.#counts.of(group, now);
     if (own !== share) return own < share;
     return here.filter((one) => one > share).length < total % domains.length;
   }
 
   #add({ counting }: Spread, domain: string, cpu: number): void {
-    for (const group of counting) {
-      const counts = this.#of(group);
-      counts.set(domain, (counts.get(domain) ?? 0) + 1);
-      this.#expected.set(group, (this.#expected.get(group) ?? 0) - 1);
-    }
+    this.#counts.add(counting, domain, 1);
+    for (const group of counting) this.#expected.set(group, (this.#expected.get(group) ?? 0) - 1);
     this.#cpu.set(domain, (this.#cpu.get(domain) ?? 0) + cpu);
-  }
-
-  #of(group: TopologyGroup): Map<string, number> {
-    return within(this.#counts, group, () => new Map(group.counts));
   }
 }

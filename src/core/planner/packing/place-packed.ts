@@ -70,9 +70,10 @@ const STEADY = new WeakMap<Bits, Bits>();
 
 /** The types of a node, without burstable ones except the planned one: their baseline cpu may be too small. */
 export function typesFor(
-  { template: { steady }, type }: Pick<NodeBin, "template" | "type">,
+  { template: { table }, type }: Pick<NodeBin, "template" | "type">,
   allowed: Bits,
 ): Bits {
+  const { steady } = table;
   if (steady === undefined) return allowed;
   const types = within(STEADY, allowed, () => intersectionOf(allowed, steady));
   if (hasBit(types, type)) return types;

@@ -98,6 +98,7 @@ export class TypeTable {
     return [...this.#sheet.given.keys(), ...this.#sheet.offeringKeys];
   }
 
+  /** The types that are not burstable. Undefined: no type is burstable. */
   get steady(): Bits | undefined {
     return this.#sheet.steady;
   }
@@ -106,12 +107,14 @@ export class TypeTable {
     return this.#sheet.hasSplitTypes;
   }
 
-  /**
-   * Subtracts the requests of daemons from what pods can request on each type. Returns them by position of the type.
-   */
-  reserve(daemons: readonly PoolDaemon[]): readonly Resources[] {
+  /** Subtracts the requests of daemons from what pods can request on each type. */
+  reserve(daemons: readonly PoolDaemon[]): void {
     this.#after = afterDaemons(this.#sheet, daemons);
-    return this.#after.requests;
+  }
+
+  /** The requests of all daemons on a node of the type at this position. */
+  daemonRequests(index: number): Resources {
+    return this.#after.requests[index] as Resources;
   }
 
   /** The types whose labels and one available offering satisfy the requirements. Do not change the result. */

@@ -68,11 +68,8 @@ export interface Template {
   readonly table: TypeTable;
   /** The types that satisfy the pool's requirements and have an available offering. */
   readonly usable: Bits;
-  /** The requests of all daemons on a node of each type, by position of the type. */
-  readonly daemonRequests: readonly Resources[];
   readonly daemons: readonly PoolDaemon[];
   readonly slots: AttachSlots;
-  readonly steady: Bits | undefined;
   /** What is left of the pool's limits. A charge replaces the object, so an earlier value can be restored. */
   budget: Budget;
   /** Whether the limits have room for one node of the largest type for each pod. Then nodes are not charged. */
@@ -115,7 +112,7 @@ export function createTemplate(
     const on = daemonRows(selections[at] ?? [], set, table, space);
     if (!isEmptyBits(on)) daemons.push({ requests: podRequests(pod), ports: hostPorts(pod), on });
   }
-  const daemonRequests = table.reserve(daemons);
+  table.reserve(daemons);
   const usable = table.compatible(set).slice();
   return {
     index,
@@ -124,10 +121,8 @@ export function createTemplate(
     set,
     table,
     usable,
-    daemonRequests,
     daemons,
     slots: new AttachSlots(table.types, seen),
-    steady: table.steady,
     budget: budgetOf(table, remainingLimits(pool.limits, input.usage), usable),
   };
 }
@@ -224,7 +219,7 @@ export function leastDaemonRequests(template: Template, candidates: Bits): Resou
   if (template.daemons.length === 0) return NO_RESOURCES;
   let least: Record<string, number> | undefined;
   for (const index of bitIndices(candidates)) {
-    const requests = template.daemonRequests[index] as Resources;
+    const requests = template.table.daemonRequests(index);
     if (least === undefined) {
       least = { ...requests };
       continue;
