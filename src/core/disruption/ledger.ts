@@ -127,7 +127,10 @@ export class Ledger {
     return left.length === 0 ? undefined : Math.min(...left);
   }
 
-  /** Until when the node of this claim is not replaced itself, because it is a replacement. Undefined: it is none. */
+  /**
+   * Until when the node of this claim is not replaced itself, because it is a replacement. Undefined: it is no
+   * replacement.
+   */
   replacementHoldOffEndsMs(claim: NodeClaim): number | undefined {
     const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
     if (replacementCommandId(claim) === undefined || bornMs === undefined) return undefined;

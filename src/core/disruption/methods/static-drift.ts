@@ -52,7 +52,8 @@ function* propose(round: Round): Steps<Proposal> {
   const commands: Command[] = [];
   const remarks: Remark[] = [];
   let hasSimulated = false;
-  // Set if a limit or an instance type leaves no room. That may change without the facts that the arbiter compares.
+  // Whether limits or instance types allow no new node. That may change without the facts that the arbiter compares, so
+  // the method must run again.
   let lacksRoom = false;
   for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
@@ -144,7 +145,10 @@ function goingFirst(candidate: Candidate, terminateFirst: TerminateFirstReason):
   return { ...removal([candidate], DRIFTED), terminateFirst };
 }
 
-/** The pool ids, those with room for replacements first. Their nodes are tainted at once and take no pods of others. */
+/**
+ * The ids of the pools, those with room for replacements first. Their nodes are tainted at once, so pods of nodes that
+ * are removed before their replacement do not move there.
+ */
 function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
   const hasRoom = (id: string) => {
     const pool = pools.get(id) as Pool;

@@ -49,7 +49,7 @@ function writtenOut(spec: PodSpec): string {
   ]);
 }
 
-/** Whether the pod uses a volume claim. Volumes are known only in a pass. */
+/** Whether the pod uses a volume claim: a PersistentVolumeClaim, or one that is created for an ephemeral volume. */
 export function hasClaims({ volumes }: PodSpec): boolean {
   return (
     volumes?.some((one) => (one.persistentVolumeClaim ?? one.ephemeral) !== undefined) === true

@@ -49,7 +49,7 @@ function leftOf(sheet: TypeSheet, daemons: readonly PoolDaemon[]): AfterDaemons 
         subtractResources(amounts, requests[type] ?? NO_RESOURCES),
       );
   const columns = hasNone ? sheet.resources : new Map<string, ResourceColumn>();
-  return { requests, allocatable, fitting: withoutDebts(allocatable), columns };
+  return { requests, allocatable, fitting: typesWithRoom(allocatable), columns };
 }
 
 /**
@@ -69,7 +69,7 @@ function requestsByType(daemons: readonly PoolDaemon[], types: number): readonly
   });
 }
 
-function withoutDebts(allocatable: readonly Resources[]): Bits {
+function typesWithRoom(allocatable: readonly Resources[]): Bits {
   const bits = noBits(allocatable.length);
   allocatable.forEach((amounts, index) => {
     for (const name in amounts) if ((amounts[name] as number) < 0) return;

@@ -235,13 +235,8 @@ export class WhatIf {
   /** A lower bound on the price of new nodes for these pods, in micro-dollars per hour. */
   leastPrice(pods: readonly Pod[]): number {
     const { movingPods } = this.#cluster;
-    const requests = pods.reduce(
-      (sum, pod) => addResources(sum, movingPods.classOf(pod).requests),
-      {
-        ...NO_RESOURCES,
-      },
-    );
-    return this.#floor().least(requests);
+    const all = pods.map((pod) => movingPods.classOf(pod).requests);
+    return this.#floor().least(all.reduce(addResources, NO_RESOURCES));
   }
 
   #floor(): PriceFloor {
