@@ -15,13 +15,9 @@ import { packBelow } from "../planner/packing/pack-first.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
+import type { Opening } from "../provisioning/solve.ts";
 import type { PodsOverLimits } from "../provisioning/what-if/prepared-cluster.ts";
-import {
-  type Terms,
-  WhatIf,
-  type Without,
-  type WorthTrying,
-} from "../provisioning/what-if/what-if.ts";
+import { type Terms, WhatIf, type Without } from "../provisioning/what-if/what-if.ts";
 import { isThere, type NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 
@@ -104,7 +100,7 @@ export interface Simulator {
 /** The most pods without a place that a message names. */
 const MAX_SHOWN = 5;
 
-function packedByPrice({ planner, mostMicroUsd }: Packed): WorthTrying {
+function packedByPrice({ planner, mostMicroUsd }: Packed): Opening {
   return (pass, queued) => packBelow(pass, queued, { options: planner, mostMicroUsd });
 }
 

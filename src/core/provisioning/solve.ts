@@ -56,8 +56,11 @@ const ASKED_PER_STEP = 1_024;
 /** A step also ends after this number of devices was tried. */
 const DEVICES_PER_STEP = 4_096;
 
-/** Places some pods before the greedy rules do. Returns the pods that are left. */
-export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readonly QueuedPod[]>;
+/** Places some pods before the greedy rules do. Returns the pods that are left. Undefined: no plan is worth its price. */
+export type Opening = (
+  pass: Pass,
+  queued: readonly QueuedPod[],
+) => Steps<readonly QueuedPod[] | undefined>;
 
 /** Plans one batch. Never throws because of invalid pods, pools or volumes: the pods are in `unschedulable`. */
 export function solve(input: SchedulingInput): SchedulingResult {
@@ -285,7 +288,7 @@ function* plannedOnce(
   const unschedulable: UnschedulablePod[] = [];
   const later =
     together === undefined ? queued : yield* placeAffinityGroups(pass, queued, together);
-  const rest = opening === undefined ? later : yield* opening(pass, later);
+  const rest = (opening && (yield* opening(pass, later))) ?? later;
   const isEarly = settings.fewDomainsFirst === true ? hasFewDomains : undefined;
   const queue = new Queue(rest, { importantFirst: settings.importantFirst, isEarly });
   const failed: QueuedPod[] = [];

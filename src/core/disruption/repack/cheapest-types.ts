@@ -1,7 +1,7 @@
 /** A lower bound on the price of resources, by the instance types that some pools offer. Repack rates nodes by it. */
 import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
-import { type Bin, holds, type Packing } from "../../planner/packing/packing.ts";
+import { type Bin, type Packing, withoutDominated } from "../../planner/packing/packing.ts";
 import { type ResourcePrices, resourcePrices } from "../../planner/packing/resource-prices.ts";
 import { plannedDaemons } from "../../provisioning/batch/eligibility.ts";
 import { createTemplate } from "../../provisioning/pools/pool-template.ts";
@@ -24,7 +24,7 @@ export class CheapestTypes {
   constructor(input: SchedulingInput, poolIds: ReadonlySet<string>, names: readonly string[]) {
     this.names = names;
     const pools = input.pools.filter(({ pool }) => poolIds.has(pool.id));
-    this.#bins = notDominated(cheapestBins({ ...input, pools }, names));
+    this.#bins = withoutDominated(cheapestBins({ ...input, pools }, names));
   }
 
   /** The price of the cheapest instance type; undefined: there is none. */
@@ -53,15 +53,6 @@ export class CheapestTypes {
     };
     return resourcePrices(packing, [1]);
   }
-}
-
-/** Leaves out each bin that has no more of any resource than another bin that costs no more. */
-function notDominated(bins: readonly Bin[]): readonly Bin[] {
-  const kept: Bin[] = [];
-  for (const bin of bins.toSorted((a, b) => a.price - b.price)) {
-    if (!kept.some(({ amounts }) => holds(amounts, bin.amounts))) kept.push(bin);
-  }
-  return kept;
 }
 
 /** Each instance type of each NodePool at its lowest price, with the amounts that remain after daemon pods. */

@@ -7,7 +7,7 @@ import type { Template } from "../../provisioning/pools/pool-template.ts";
 import { type Bits, bitIndices, hasBit } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { Domain } from "./class-demands.ts";
-import { type Bin, holds, type Row } from "./packing.ts";
+import { type Bin, type Row, withoutDominated } from "./packing.ts";
 
 /** Nodes of one instance type with one set of requirements. */
 export interface NodeBin extends Bin {
@@ -77,24 +77,4 @@ function amountsOf(
   }
   amounts.set(perHost, resources.length);
   return amounts;
-}
-
-/** Removes each kind of bin for which another kind has at least as much of everything and costs no more. */
-function withoutDominated(bins: NodeBin[]): NodeBin[] {
-  const kept: NodeBin[] = [];
-  const most = new Float64Array(bins[0]?.amounts.length ?? 0);
-  bins.sort((a, b) => a.price - b.price || cpuOf(b) - cpuOf(a) || a.type - b.type);
-  for (const bin of bins) {
-    // A kind with more of some resource than every cheaper kind must be kept.
-    if (holds(most, bin.amounts) && kept.some(({ amounts }) => holds(amounts, bin.amounts)))
-      continue;
-    kept.push(bin);
-    for (let d = 0; d < most.length; d++)
-      most[d] = Math.max(most[d] as number, bin.amounts[d] as number);
-  }
-  return kept;
-}
-
-function cpuOf({ amounts }: NodeBin): number {
-  return amounts[0] as number;
 }

@@ -57,6 +57,28 @@ export function holds(free: Float64Array, amounts: Float64Array): boolean {
   return true;
 }
 
+/**
+ * The kinds of bins, the cheapest first, without each kind that another kind makes useless: it has at least as much of
+ * everything and costs no more.
+ */
+export function withoutDominated<B extends Bin>(bins: readonly B[]): B[] {
+  const kept: B[] = [];
+  const most = new Float64Array(bins[0]?.amounts.length ?? 0);
+  for (const bin of bins.toSorted((a, b) => a.price - b.price || firstAmount(b) - firstAmount(a))) {
+    // A kind with more of some resource than every cheaper kind must be kept.
+    if (holds(most, bin.amounts) && kept.some(({ amounts }) => holds(amounts, bin.amounts)))
+      continue;
+    kept.push(bin);
+    for (let d = 0; d < most.length; d++)
+      most[d] = Math.max(most[d] as number, bin.amounts[d] as number);
+  }
+  return kept;
+}
+
+function firstAmount({ amounts }: Bin): number {
+  return amounts[0] as number;
+}
+
 /** How many of `count` items of a row fit into one empty bin. */
 export function mostInBin(bin: Bin, row: Row, count: number): number {
   return mostWithin(bin.amounts, row.amounts, Math.min(count, row.perBin ?? count));

@@ -29,6 +29,6 @@ function* packedPlan({ batch, options, race }: PlanSelection): Steps<SchedulingR
     const ofAll = demand;
     // Placing pods removes them from the demand, so a second packing must make a new one.
     demand = undefined;
-    return (yield* packBelow(pass, queued, { options, ofAll })) ?? queued;
+    return yield* packBelow(pass, queued, { options, ofAll });
   });
 }

@@ -12,11 +12,12 @@ import {
 } from "../../../apis/karpenter/labels.ts";
 import { eachInSteps, filterInSteps, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
-import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
+import type { Offering } from "../../cloudprovider/instance-type.ts";
 import { reservationOf, usableOfferings } from "../../cloudprovider/offerings.ts";
 import { requiredOf, topologyKeys } from "../../scheduling/pod-requirements.ts";
 import { allows } from "../../scheduling/requirement.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
+import { labelOf } from "../pools/whole-types.ts";
 import type { PlannedClaim } from "../result.ts";
 import { namespacesOf, withLabelKeys } from "../topology/topology-group.ts";
 
@@ -78,7 +79,8 @@ function hasSeveral(instanceTypes: Types, requirements: Specs, key: string): boo
   let only: string | undefined;
   for (const type of instanceTypes) {
     for (const offering of usableOfferings(type, wanted)) {
-      for (const value of valuesOf(type, offering, key)) {
+      const own = labelOf(offering, key);
+      for (const value of own === undefined ? (type.labels[key] ?? []) : [own]) {
         if (!allows(requirement, value)) continue;
         if (only !== undefined && only !== value) return true;
         only = value;
@@ -86,17 +88,6 @@ function hasSeveral(instanceTypes: Types, requirements: Specs, key: string): boo
     }
   }
   return false;
-}
-
-function valuesOf(
-  type: InstanceType,
-  { zone, capacityType, labels = {} }: Offering,
-  key: string,
-): readonly string[] {
-  if (key === TOPOLOGY_ZONE_LABEL_KEY) return [zone];
-  if (key === CAPACITY_TYPE_LABEL_KEY) return [capacityType];
-  const own = labels[key];
-  return own === undefined ? (type.labels[key] ?? []) : [own];
 }
 
 /** An unlaunched claim, and the labels that its node will have. */

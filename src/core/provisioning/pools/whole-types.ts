@@ -151,7 +151,8 @@ function valuesOf(
   return [...new Set(values)];
 }
 
-function labelOf({ zone, capacityType, labels }: Offering, key: string): string | undefined {
+/** The value of the label that an instance of this offering has. Undefined: the offering does not set the label. */
+export function labelOf({ zone, capacityType, labels }: Offering, key: string): string | undefined {
   if (key === TOPOLOGY_ZONE_LABEL_KEY) return zone;
   return key === CAPACITY_TYPE_LABEL_KEY ? capacityType : labels?.[key];
 }

@@ -19,6 +19,7 @@ import { PriceFloor } from "../pools/price-floor.ts";
 import { explainInSteps } from "../refusals/explain.ts";
 import type { PlannedClaim, UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
+import type { Opening } from "../solve.ts";
 import type { CountedNode, MovablePod } from "./cluster-counts.ts";
 import type { OpenQuestion, Placed } from "./open-question.ts";
 import { type PodsOverLimits, PreparedCluster } from "./prepared-cluster.ts";
@@ -52,7 +53,7 @@ export interface Terms {
   /**
    * Runs before the greedy rules. It places pods, or stops the question, for example because every plan costs too much.
    */
-  readonly opening?: WorthTrying | undefined;
+  readonly opening?: Opening | undefined;
 }
 
 interface Question {
@@ -67,12 +68,6 @@ interface Asked {
   readonly answer: Without;
   readonly queued: readonly QueuedPod[];
 }
-
-/** Places some pods before the greedy rules do. Returns the pods that are left. Undefined: it stops the question. */
-export type WorthTrying = (
-  pass: Pass,
-  queued: readonly QueuedPod[],
-) => Steps<readonly QueuedPod[] | undefined>;
 
 export class WhatIf {
   readonly #cluster: PreparedCluster;
