@@ -15,7 +15,6 @@ import type { Rule } from "../../provisioning/topology/topology-group.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import { uses, type WithoutHeuristics } from "../heuristics.ts";
 import { HOST_DIMENSION_SHARE, MOST_HOST_DIMENSIONS, MOST_REQUIREMENT_SETS } from "../settings.ts";
-import { perHostOf } from "../sources/least-hosts.ts";
 import type { ClassDemand, ClassPods, Domain } from "./class-demands.ts";
 import { ClassDemands } from "./class-demands.ts";
 import { type DomainNow, dividedByDomain } from "./domains.ts";
@@ -106,6 +105,11 @@ function hostDimensionsOf(demands: readonly ClassDemand[], batchPods: number): H
     .sort(([, a], [, b]) => b.hosts - a.hosts)
     .slice(0, MOST_HOST_DIMENSIONS)
     .map(([group, { perHost }]) => ({ group, perHost }));
+}
+
+/** The most pods of a host rule on one host: maxSkew for a spread, because an empty host is always possible, else 1. */
+function perHostOf({ type, maxSkew }: Rule["group"]): number {
+  return type === "spread" ? maxSkew : 1;
 }
 
 /** The names of the resources that pods request: cpu, memory, then the others in alphabetical order. */

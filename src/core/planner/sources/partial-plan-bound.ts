@@ -1,7 +1,6 @@
 /**
  * A lower bound on the price of a greedy plan while it is made: each open node counts with the cheapest instance type
- * that it may still be of. The bound never falls, so a plan whose bound is too high need not be finished. Nodes that
- * will surely be opened later count with the cheapest type of all.
+ * that it may still be of. The bound never falls, so a plan whose bound is too high need not be finished.
  */
 import type { NewNodeClaim } from "../../provisioning/nodes/new-nodeclaim.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
@@ -22,12 +21,7 @@ export class PartialPlanBound {
   readonly #types: Bits[] = [];
   readonly #prices: number[] = [];
 
-  /** A lower bound on the number of nodes of the finished plan. */
-  readonly #nodes: number;
-  readonly #leastPrice: number;
-
-  constructor(templates: readonly Template[], floor: PriceFloor, nodes = 0) {
-    this.#nodes = nodes;
+  constructor(templates: readonly Template[], floor: PriceFloor) {
     this.#byPrice = templates.map(({ index }) =>
       floor
         .pricesOf(index)
@@ -35,18 +29,11 @@ export class PartialPlanBound {
         .filter(({ price }) => price < Number.POSITIVE_INFINITY)
         .sort((a, b) => a.price - b.price || a.type - b.type),
     );
-    const prices = this.#byPrice.flatMap(([cheapest]) => cheapest?.price ?? []);
-    this.#leastPrice = prices.length === 0 ? 0 : Math.min(...prices);
-  }
-
-  /** The lower bound on the number of nodes. `claims`: the open nodes. */
-  nodes(claims: readonly NewNodeClaim[]): number {
-    return Math.max(claims.length, this.#nodes);
   }
 
   /** The bound in micro-dollars an hour. `claims`: the open nodes, those of the last call first. */
   of(claims: readonly NewNodeClaim[]): number {
-    let sum = (this.nodes(claims) - claims.length) * this.#leastPrice;
+    let sum = 0;
     for (let id = 0; id < claims.length; id++) {
       const { template, types } = claims[id] as NewNodeClaim;
       // Most claims have got no pod since the last call.

@@ -12,7 +12,6 @@ import { type PackingDemand, packingDemandOf } from "../packing/demand.ts";
 import { priceMicroUsd } from "../plan-price.ts";
 import type { PlannerOptions } from "../planner-options.ts";
 import { EXPECTED_PACKING_COST } from "../settings.ts";
-import { leastHosts } from "./least-hosts.ts";
 import { PartialPlanBound } from "./partial-plan-bound.ts";
 
 export interface Race {
@@ -33,19 +32,18 @@ export function* raceOf(
   { base, queued, isOfOnePriority, together }: Batch,
   { nodeMicroUsdPerHour, minSaving, ...options }: PlannerOptions,
 ): Steps<Race | undefined> {
-  const { templates, context, classes, nodes } = base;
+  const { templates, context, nodes } = base;
   const isUncertain = together !== undefined || !isOfOnePriority || nodes.length > 0;
   if (isUncertain || !areOfOneRank(templates)) return undefined;
   const demand = yield* packingDemandOf(base, queued, { nodeMicroUsdPerHour, ...options });
   const expected = demand.resourcePrices.leastCost * EXPECTED_PACKING_COST;
-  const hosts = leastHosts(classes, templates, demand.rows, queued.length);
-  const soFar = new PartialPlanBound(templates, new PriceFloor(templates, context.space), hosts);
+  const soFar = new PartialPlanBound(templates, new PriceFloor(templates, context.space));
   let [least, nodeCount] = [0, 0];
   const beats = (price: number, size: number) =>
     price < least && price + (size - nodeCount) * nodeMicroUsdPerHour <= least * (1 - minSaving);
   return {
     isLost: ({ all }) => {
-      [least, nodeCount] = [soFar.of(all), soFar.nodes(all)];
+      [least, nodeCount] = [soFar.of(all), all.length];
       return beats(expected, 0);
     },
     isWonBy: (packed) =>
