@@ -4,7 +4,7 @@
  * tenth of the time that a comparator takes.
  */
 
-import { atOnce, type Steps } from "./steps.ts";
+import type { Steps } from "./steps.ts";
 
 /** The longest list: a position takes 16 bits of a number, and five ASCII letters take the rest. */
 export const MOST_AT_ONCE = 65_536;
@@ -14,18 +14,9 @@ const LETTERS = 5;
 const LETTER = 128;
 
 /**
- * Sorts like `items.toSorted`, by the parallel list `texts` and the operator `<`. `tie`: compares items with equal
- * texts. At most {@link MOST_AT_ONCE} items.
+ * Sorts like `items.toSorted`, in steps, by the parallel list `texts` and the operator `<`. `tie`: compares items with
+ * equal texts. At most {@link MOST_AT_ONCE} items.
  */
-export function sortedByText<T>(
-  items: readonly T[],
-  texts: readonly string[],
-  tie: (a: T, b: T) => number,
-): T[] {
-  return atOnce(sortedByTextInSteps(items, texts, tie));
-}
-
-/** Like {@link sortedByText}, in steps. */
 export function* sortedByTextInSteps<T>(
   items: readonly T[],
   texts: readonly string[],

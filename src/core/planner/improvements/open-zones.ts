@@ -10,8 +10,8 @@ import { withNodes } from "../as-planned.ts";
 import { priceMicroUsd } from "../plan-price.ts";
 
 /**
- * The plan with all zones allowed on nodes whose pods have no topology rules except over hosts. Undefined: it would cost
- * more, use more or fewer nodes, meet fewer preferences, or not give every pod its place.
+ * The plan with all zones allowed on nodes whose pods have no topology rules except over hosts. Undefined: it would
+ * cost more, use more or fewer nodes, meet fewer preferences, or not give every pod its place.
  */
 export function* inAllZones(
   batch: Batch,

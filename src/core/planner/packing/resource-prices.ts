@@ -47,7 +47,7 @@ export function resourcePrices(packing: Packing, counts: ArrayLike<number>): Res
   return { prices, leastCost };
 }
 
-/** The bin that holds this dimension for the lowest price, without its other dimensions. Undefined: no bin holds any. */
+/** The bin that holds this dimension for the lowest price, with this dimension only. Undefined: no bin holds any. */
 function cheapestAlone(columns: readonly PatternColumn[], d: number): PatternColumn | undefined {
   let best: PatternColumn | undefined;
   let least = Number.POSITIVE_INFINITY;

@@ -58,8 +58,6 @@ export class ClusterCounts {
   readonly #hosts = new Map<string, CountedNode>();
   /** Number of nodes by host name. Pods on one of two nodes with the same host name affect the other one. */
   readonly #perHostname = new Map<string, number>();
-  /** Number of nodes minus number of different host names. 0: each node has its own host name. */
-  #shared = 0;
   /** Cached: the domains in which new nodes can be launched, by group. */
   readonly #possible = new Map<TopologyGroup, ReadonlySet<string>>();
   /** For domains that exist only because of nodes: the number of these nodes. */
@@ -96,7 +94,7 @@ export class ClusterCounts {
   }
 
   sharesItsHost({ hostname }: ExistingNode): boolean {
-    return this.#shared > 0 && (this.#perHostname.get(hostname) ?? 0) > 1;
+    return (this.#perHostname.get(hostname) ?? 0) > 1;
   }
 
   /** Adds a node and counts its pods. `staying`: the counted pods. `former`: the earlier state of the node. */
@@ -126,7 +124,6 @@ export class ClusterCounts {
     this.#hosts.set(place.view.name, host);
     const others = this.#perHostname.get(place.hostname) ?? 0;
     this.#perHostname.set(place.hostname, others + 1);
-    if (others > 0) this.#shared++;
     return host;
   }
 
@@ -145,10 +142,7 @@ export class ClusterCounts {
     this.#hosts.delete(name);
     for (const draft of host.drafts) draft.running--;
     const others = (this.#perHostname.get(place.hostname) ?? 0) - 1;
-    if (others > 0) {
-      this.#perHostname.set(place.hostname, others);
-      this.#shared--;
-    }
+    if (others > 0) this.#perHostname.set(place.hostname, others);
     if (isTarget) {
       this.#topology.removeNode(place);
       for (const { group, domain } of ownDomains) this.#countNodesIn(group, domain, -1);
