@@ -42,7 +42,10 @@ export function withBackoff(native: KubeObject, wait: PoolBackoff | undefined): 
   return { ...native, metadata: { ...native.metadata, annotations: { ...others, ...own } } };
 }
 
-/** Whether the annotation of the pool stores exactly this back-off; undefined: whether there is no annotation. */
+/**
+ * Whether the annotation of the pool stores exactly this back-off. `wait` undefined: whether the pool has no such
+ * annotation.
+ */
 export function isWritten({ metadata }: KubeObject, wait: PoolBackoff | undefined): boolean {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   return text === (wait === undefined ? undefined : written(wait));

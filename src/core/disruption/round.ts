@@ -63,7 +63,7 @@ export interface RoundBudgets {
 }
 
 export interface RoundSettings {
-  /** The capacity that may replace nodes which are all spot. */
+  /** The capacity type that may replace nodes if all of them are spot. */
   readonly forSpot: ForSpot;
   /** The settings of repack. Undefined: repack is off. */
   readonly repack: Repack | undefined;

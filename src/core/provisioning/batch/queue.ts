@@ -151,7 +151,10 @@ export function inOrder<T extends QueuedPod>(pods: readonly T[]): T[] {
   return pods.length <= FEW ? pods.toSorted(largestFirst) : (atOnce(inOrderInSteps(pods)) as T[]);
 }
 
-/** Up to this many pods are sorted by a plain comparison. Disruption sorts the pods of one node thousands of times. */
+/**
+ * Up to this many pods are sorted by a plain comparison, without grouping them first. What-if questions sort the pods
+ * of thousands of nodes, and each node has few.
+ */
 const FEW = 64;
 
 function largestFirst(a: QueuedPod, b: QueuedPod): number {
