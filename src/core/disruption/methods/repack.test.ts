@@ -232,6 +232,18 @@ describe("repack", () => {
       expect(pools(ask({ pdbs: [pdb] }))).toEqual(["a"]);
     });
 
+    it("makes no further command that would bring the round above 50 nodes", () => {
+      const many = ["a", "b", "c"].flatMap((name) =>
+        Array.from({ length: 21 }, (_, index) =>
+          sparse(`${name}-${index}`, { pool: { id: `nodepool/${name}`, name } }),
+        ),
+      );
+      const one = input(many);
+      const simulator = { ...one.facts.simulator, openTo: () => ids.map((id) => [id]) };
+      const { commands } = atOnce(repack.propose(withFacts(one, { simulator })));
+      expect(commands.map(({ candidates }) => candidates.length)).toEqual([21, 21]);
+    });
+
     it("does not charge a cluster budget for pools that are not repacked", () => {
       const of = (name: string, count: number, app: string) =>
         Array.from({ length: count }, (_, index) =>
