@@ -106,4 +106,21 @@ describe("other nodes with room", () => {
     const pods = [pod({ name: "x", cpu: "1" }), pod({ name: "y", cpu: "3" })];
     expect(atOnce(otherNodesWithRoom(nodes, new Set(["stop"]), pods))).toEqual(["empty", "half"]);
   });
+
+  it("are compared by the share of their cpu that is free, not by the amount", () => {
+    const view = (name: string, cpu: string, used: string) => {
+      const { status, ...rest } = node({ name });
+      const allocatable = { ...status?.allocatable, cpu };
+      return nodeView({
+        node: { ...rest, status: { ...status, allocatable } },
+        claim: nodeClaim({ name }),
+        pods: [pod({ name: `on-${name}`, cpu: used, nodeName: name })],
+        marked: false,
+        nominatedUntilMs: 0,
+      });
+    };
+    const nodes = [view("large", "16", "12"), view("small", "4", "1")];
+    const pods = [pod({ name: "x", cpu: "1" })];
+    expect(atOnce(otherNodesWithRoom(nodes, new Set(), pods))).toEqual(["small", "large"]);
+  });
 });

@@ -94,6 +94,19 @@ describe("the outcome of a repack", () => {
     expect(whileValid(last, NOW + 49 * HOUR_MS)).toBeUndefined();
   });
 
+  it("does not fail if exactly half was saved", () => {
+    const half = node("beside", 200_000, { runs: "web" });
+    expect(judged([planned, half])).toMatchObject({ realisedMicroUsd: 200_000, failures: 0 });
+    const more = node("beside", 200_001, { runs: "web" });
+    expect(judged([planned, more])).toMatchObject({ failures: 1 });
+  });
+
+  it("has no overrun if no cost was planned", () => {
+    const all = { ...move, savesMicroUsd: move.priceMicroUsd };
+    const now = { last: undefined, nowMs: NOW + 10 * MINUTE_MS };
+    expect(outcomeOf([all], () => [planned], now)?.overrun).toBe(0);
+  });
+
   it("is reported once for each move, and only for the pools of the move", () => {
     const last = judged([planned]);
     const later = { ...move, command: "second", at: toRfc3339(NOW + MINUTE_MS) };
