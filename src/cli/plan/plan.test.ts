@@ -244,7 +244,9 @@ describe("karpenter plan", () => {
   });
 
   it("lists pods with the same cause once, although their whole reasons name different requests", async () => {
-    const [small, large] = ["9", "12"].map((cpu) => workload("Deployment", `web-${cpu}`, 1, "", cpu));
+    const [small, large] = ["9", "12"].map((cpu) =>
+      workload("Deployment", `web-${cpu}`, 1, "", cpu),
+    );
     const { plan } = await planFor([POOL, small as string, large as string]);
     const reasons = plan.unschedulable.map(({ reason }) => reason);
     expect(new Set(reasons).size).toBe(2);
