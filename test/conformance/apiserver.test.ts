@@ -30,9 +30,16 @@ const known = knownDifferences();
 
 /**
  * The machine's clock with long timers ten times as fast: some checks wait until a watch ends. Short timers keep their
- * length, because on a busy machine garbage collection would come before the next request.
+ * length, because on a busy machine garbage collection would come before the next request. The date stands still,
+ * because the recorded objects of one check were made in the same second.
  */
 class ShortWaits extends SystemClock {
+  readonly #nowMs = super.now();
+
+  override now(): number {
+    return this.#nowMs;
+  }
+
   override after(delayMs: number, callback: () => void): Timer {
     return super.after(delayMs < 1_000 ? delayMs : delayMs / 10, callback);
   }
