@@ -2,12 +2,12 @@
 import { SILENT } from "../src/base/log.ts";
 import { Random } from "../src/base/random.ts";
 import { liveSource } from "../src/cli/console/live-source.ts";
-import type { Asker, ConsoleScene, ConsoleSource } from "../src/console/source.ts";
+import type { ConsoleScene, ConsoleSource, SimulationFollower } from "../src/console/source.ts";
 import type { Transport } from "../src/kube/transport/transport.ts";
 import type { TestWorld } from "./world.ts";
 
 /** Somebody who waits for the answer, and does not look how far it has come. */
-export const WAITS: Asker = { isGone: () => false, tell: () => undefined };
+export const WAITS: SimulationFollower = { isGone: () => false, tell: () => undefined };
 
 /** Reads the world's cluster as `karpenter console` does. `transport`: the user; by default the administrator. */
 export function sourceOf(

@@ -1,7 +1,7 @@
 /**
  * `npx tsx bench/console/left-open.ts [--nodes 5000] [--minutes 60] [--events rollout]`: leaves the console's map open
- * while 1,000 pod events arrive each second, and writes down the page's heap after a collection of its garbage, and the
- * memory of the serving process.
+ * while 1,000 pod events arrive each second. Prints the page's heap after garbage collection, and the memory of the
+ * serving process.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -25,6 +25,7 @@ export interface WantedCluster {
   readonly trouble?: string;
 }
 
+/** Starts both. The processes run until `stop`. */
 export async function startConsole(wanted: WantedCluster): Promise<StartedConsole> {
   const folder = mkdtempSync(join(tmpdir(), "console-bench-"));
   const children: ChildProcess[] = [];

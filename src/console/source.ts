@@ -59,7 +59,7 @@ export interface ConsoleScene {
   /** The answer of `karpenter explain`. Throws an error with a message for people. */
   explain(question: ConsoleQuestion): Promise<unknown>;
   /** The answer of `karpenter simulate`. Throws an error with a message for people. */
-  simulate(supposition: Supposition, asker: Asker): Promise<unknown>;
+  simulate(supposition: Supposition, asker: SimulationFollower): Promise<unknown>;
   /** The objects that a {@link Supposition} can change. */
   editable(): Promise<Editable>;
   /** Errors that the API server would report for these NodePools (YAML), one sentence each. */
@@ -88,7 +88,7 @@ export interface ConsoleQuestion {
 }
 
 /** Who waits for the answer of a simulation. */
-export interface Asker {
+export interface SimulationFollower {
   /** Whether nobody waits any more, so that the work may end. */
   readonly isGone: () => boolean;
   /** Gets how far the simulation has come. */

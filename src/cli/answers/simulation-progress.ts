@@ -1,4 +1,4 @@
-/** The progress line of `karpenter simulate` on a terminal: what was simulated so far, and how long the rest may take. */
+/** The progress line of `karpenter simulate`: what was simulated so far, and about how long the rest takes. */
 import type { Clock } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
@@ -43,8 +43,8 @@ interface Times {
   readonly roundMs: number;
 }
 
-/** The line. The rest is taken to last as long for each dollar as what was saved so far. Exported for tests. */
-export function progressText(
+/** The line. The rest is taken to last as long for each dollar as what was saved so far. */
+function progressText(
   what: string,
   known: RehearsalProgress | undefined,
   { elapsedMs, roundMs }: Times,

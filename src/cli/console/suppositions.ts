@@ -8,7 +8,7 @@ import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { eachInSteps, type StepRunner, type Steps, stepRunner } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { commandLine } from "../../console/command-line.ts";
-import type { Asker, Editable, Supposition } from "../../console/source.ts";
+import type { Editable, SimulationFollower, Supposition } from "../../console/source.ts";
 import { mapViewInSteps } from "../../console/views/map.ts";
 import type { MapRow } from "../../console/views/map-row.ts";
 import { fleetOf } from "../../core/answers/fleet.ts";
@@ -52,14 +52,14 @@ export interface SupposedAnswer extends Simulated {
 const TURN_MS = 5;
 
 /**
- * Milliseconds after which a simulated consolidation is stopped, so that a page does not wait for many minutes. The same
- * in a terminal has no such limit.
+ * Milliseconds after which a simulated consolidation is stopped, so that a page does not wait for many minutes. In a
+ * terminal it has no such limit.
  */
 const LONGEST_MS = 60_000;
 
 interface AskedHow {
   readonly moment: SceneMoment;
-  readonly asker: Asker;
+  readonly asker: SimulationFollower;
   /** Default: {@link LONGEST_MS}. */
   readonly longestMs?: number;
 }
@@ -105,7 +105,7 @@ export async function supposed(
 }
 
 /** Runs the steps while somebody waits for their result. Throws CliError when nobody does. */
-function* whileWanted<T>(steps: Steps<T>, { isGone }: Asker): Steps<T> {
+function* whileWanted<T>(steps: Steps<T>, { isGone }: SimulationFollower): Steps<T> {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;

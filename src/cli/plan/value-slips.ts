@@ -73,7 +73,7 @@ function askedByPool({ pool: { id, requirements } }: PoolInput): readonly Asked[
   return askedBy(id, requirements);
 }
 
-/** The first pod of those that ask for the same nodes. Thousands of pods that wait usually come from a few templates. */
+/** The first of the pods that ask for the same nodes. Thousands of waiting pods come from a few templates. */
 function unlikePods(pods: readonly Pod[]): readonly Pod[] {
   const first = new Map<string, Pod>();
   for (const pod of pods) {
