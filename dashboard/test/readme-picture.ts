@@ -76,6 +76,9 @@ async function takePicture(page: Page): Promise<void> {
   await page.screenshot({ path: `${ROOT}docs/dashboard.png` });
   const texts = await page.locator("nav a, label, button").allInnerTexts();
   const words = texts.map((text) => (text.split("\n")[0] ?? "").trim());
-  const own = words.filter((word) => word !== "" && !/^(Node|NodeClaim|NodePool|Pod) /.test(word));
+  // Names of objects and times are not the page's own words.
+  const own = words.filter(
+    (word) => word !== "" && !/^(Node|NodeClaim|NodePool|Pod) |^[\d:]+$/.test(word),
+  );
   writeFileSync(`${ROOT}docs/dashboard.txt`, `${[...new Set(own)].sort().join("\n")}\n`);
 }
