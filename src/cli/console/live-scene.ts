@@ -6,7 +6,7 @@ import { EVENT, type Event } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
-import { type Kind, keyOf } from "../../apis/meta.ts";
+import { controllerOf, type Kind, keyOf } from "../../apis/meta.ts";
 import { haveSameItems } from "../../base/same-items.ts";
 import { inTurns, mapInSteps, type Steps, TURN_MS } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
@@ -307,7 +307,10 @@ function* costsOf({ picture, planning }: ReadPicture, fleet: Fleet): Steps<Conso
   return { workloads, ...(least === 0 ? {} : { leastMicroUsdPerHour: least }) };
 }
 
-/** Only the first pod of each cause that a fix would place has its patch: it is the one that is shown. */
+/**
+ * Of the pods of one owner with one cause only the first one has the patch of its fix. A patch changes their owner, so
+ * it is the same for all, and writing it for thousands takes seconds.
+ */
 function* unplacedOf(
   { planning: { input }, manifests }: ReadPicture,
   result: PlannedBatch,
@@ -323,9 +326,10 @@ function* unplacedOf(
   return yield* mapInSteps(plan.unschedulable, ({ pod: key, reason, fix }) => {
     const pod = pods.get(key);
     const words = reasonWords(sharedReason(reason)).join("; ");
-    const edits = patched.has(words) ? undefined : known.get(key)?.fix?.edits;
+    const cause = JSON.stringify([words, (pod && controllerOf(pod)?.uid) ?? key]);
+    const edits = patched.has(cause) ? undefined : known.get(key)?.fix?.edits;
     const patch = pod && edits && fixPatch(edits, pod, manifests);
-    if (patch !== undefined) patched.add(words);
+    if (patch !== undefined) patched.add(cause);
     const since = pod && waitsSince(pod);
     return { pod: key, since, reason: words, fix: fix?.text, ...patchOf(patch) };
   });
