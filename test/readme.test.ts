@@ -46,7 +46,9 @@ describe("README.md", () => {
       expect(README).toContain(`| ${theirs} s | ${own} s |`);
     }
     const most = (who: string) =>
-      Math.round(Math.max(...row(who).flatMap((cell) => (/%$/.test(cell) ? parseFloat(cell) : []))));
+      Math.round(
+        Math.max(...row(who).flatMap((cell) => (/%$/.test(cell) ? parseFloat(cell) : []))),
+      );
     expect(README).toContain(`| 0 to ${most("upstream")} % | 0 to ${most("ours")} % |`);
   });
 
