@@ -82,6 +82,7 @@ export function meteredCloud(
     quotaRoom: () => cloud.quotaRoom(),
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
     isTakenBack: (claim) => cloud.isTakenBack(claim),
+    isTypeGone: (claim) => cloud.isTypeGone(claim),
     isDrifted: (claim) => timedOn("IsDrifted", claim, () => cloud.isDrifted(claim)),
     getInstanceTypes: async (pool) => {
       try {

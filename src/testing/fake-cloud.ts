@@ -153,11 +153,12 @@ export function fakeCloud(clock: Clock): FakeCloud {
 /** The parts of the cloud provider that do nothing here. */
 const UNEVENTFUL: Pick<
   FakeCloud,
-  "takeOver" | "quotaRoom" | "labelsOfRunning" | "isDrifted" | "isTakenBack"
+  "takeOver" | "quotaRoom" | "labelsOfRunning" | "isTypeGone" | "isDrifted" | "isTakenBack"
 > = {
   takeOver: async () => undefined,
   quotaRoom: () => new Map(),
   labelsOfRunning: async () => ({}),
+  isTypeGone: async () => true,
   isDrifted: async () => undefined,
   isTakenBack: () => false,
 };

@@ -56,6 +56,21 @@ describe("the Drifted condition", () => {
     await world.stop();
   });
 
+  it("is not InstanceTypeNotFound while the cloud, asked for the type by name, still sells it", async () => {
+    const { world, drifted } = await worldOf();
+    world.cloud.isDrifted = async () => undefined;
+    world.cloud.isTypeGone = async () => false;
+    world.cloud.instanceTypes = () => [];
+    const creationTimestamp = "2020-01-01T00:00:00Z";
+    world.api.change(NODE_CLAIM, "a", { metadata: { creationTimestamp } });
+    await world.clock.advance(2 * 3_600_000);
+    expect(drifted()).toBeUndefined();
+    world.cloud.isTypeGone = async () => true;
+    await world.clock.advance(400_000);
+    expect(drifted()).toBe("InstanceTypeNotFound");
+    await world.stop();
+  });
+
   it("stays unchanged until the status of an edited NodeClass has its generation", async () => {
     const { world, drifted } = await worldOf();
     const ready = (observedGeneration: number) => ({

@@ -71,7 +71,8 @@ export function createDriftCheck(world: World): DriftCheck {
     if (!mayCheckType(claim, nowMs)) return undefined;
     if (nowMs - (typesSeenMs.get(key) ?? Number.NEGATIVE_INFINITY) < TYPE_RECHECK_MS)
       return undefined;
-    if (isTypeGone(claim, await world.cloud.getInstanceTypes(pool))) return "InstanceTypeNotFound";
+    const isMissing = isTypeGone(claim, await world.cloud.getInstanceTypes(pool));
+    if (isMissing && (await world.cloud.isTypeGone(claim))) return "InstanceTypeNotFound";
     typesSeenMs.set(key, nowMs);
     return undefined;
   }

@@ -75,6 +75,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudPr
     list: () => cloud.list(),
     quotaRoom: () => cloud.quotaRoom(),
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
+    isTypeGone: (claim) => cloud.isTypeGone(claim),
     isDrifted: (claim) => cloud.isDrifted(claim),
     isTakenBack: (claim) => cloud.isTakenBack(claim),
     // The cloud is called first, so that its errors are not hidden by an error of the overlays.

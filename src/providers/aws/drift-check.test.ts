@@ -10,6 +10,7 @@ import {
   CLUSTER,
   ec2NodeClass,
 } from "../../testing/aws-world.ts";
+import { AwsError } from "./api/call.ts";
 import type { Ec2Api } from "./api/ec2.ts";
 import type { Instance } from "./api/instances.ts";
 
@@ -177,8 +178,37 @@ describe("a short list or a false description of EC2", () => {
   });
 });
 
+describe("an instance type that the list of types lacks", () => {
+  it("is gone only if EC2, asked for it by name, has none or describes it without the capacity type", async () => {
+    await begin();
+    const claim = await launch();
+    const isGone = async (): Promise<boolean> => {
+      await world.clock.advance(31 * MINUTE);
+      return world.settle(world.cloud.isTypeGone(claim));
+    };
+    expect(await isGone()).toBe(false);
+    shortLists("InstanceTypes", () => false);
+    expect(await isGone()).toBe(false);
+    fault = (call) => {
+      if (call !== "describeInstanceTypes") return undefined as never;
+      throw new AwsError("InvalidInstanceType", "do not exist: [m5.large]");
+    };
+    expect(await isGone()).toBe(true);
+    fault = (call, answer) =>
+      call === "describeInstanceTypes"
+        ? {
+            InstanceTypes: (answer["InstanceTypes"] as readonly object[]).map((one) => ({
+              ...one,
+              SupportedUsageClasses: ["spot"],
+            })),
+          }
+        : answer;
+    expect(await isGone()).toBe(true);
+  });
+});
+
 describe("what really changed", () => {
-  it("is drift: tags of a subnet and of a security group, a newer image, and it costs few calls", async () => {
+  it("is drift: tags of a subnet, a security group, another image in SSM, and it costs few calls", async () => {
     await begin();
     const claims = await nodes();
     const { SubnetId } = (await world.settle(world.api.ec2.describeSubnets({}))).Subnets[0] ?? {};
@@ -194,6 +224,14 @@ describe("what really changed", () => {
     world.aws.controls.addSecurityGroup({ name: "new", tags: DISCOVERY });
     await world.clock.advance(2 * MINUTE);
     expect(new Set(await drifts(claims))).toEqual(new Set(["SecurityGroupDrift"]));
+    const { Images } = await world.settle(world.api.ec2.describeImages({}));
+    const used = claims[0]?.status?.imageID;
+    const other = Images.find((one) => one.Architecture === "x86_64" && one.ImageId !== used);
+    const family = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023";
+    const path = `${family}/x86_64/standard/recommended/image_id`;
+    world.aws.controls.setParameter(path, other?.ImageId ?? "");
+    await world.clock.advance(7 * MINUTE);
+    expect(new Set(await drifts(claims))).toEqual(new Set(["AMIDrift"]));
   });
 
   it("is SecurityGroupDrift if a group of the node lost its tag", async () => {

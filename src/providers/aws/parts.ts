@@ -19,6 +19,7 @@ import type { DeviceGates } from "./dra/templates.ts";
 import { Ec2Batches } from "./instance/ec2-batches.ts";
 import { InstanceProfiles } from "./instanceprofile/instance-profiles.ts";
 import { InstanceTypes } from "./instancetype/instance-types.ts";
+import { OfferedTypes } from "./instancetype/offered-types.ts";
 import { SeenTypes } from "./instancetype/seen-types.ts";
 import { LaunchTemplates } from "./launchtemplate/launch-templates.ts";
 import { type ClassSource, createClassSource } from "./nodeclass/class-source.ts";
@@ -108,6 +109,7 @@ export interface AwsParts {
   readonly amis: Amis;
   readonly profiles: InstanceProfiles;
   readonly instanceTypes: InstanceTypes;
+  readonly offered: OfferedTypes;
   readonly templates: LaunchTemplates;
   readonly batches: Ec2Batches;
   readonly reservations: CapacityReservations;
@@ -179,6 +181,7 @@ export function createParts(deps: AwsDeps): AwsParts {
       kubeletExpressions: settings.kubeletExpressions ?? false,
       ...(settings.devices === undefined ? {} : { devices: settings.devices }),
     }),
+    offered: new OfferedTypes(api.ec2, clock),
     templates: new LaunchTemplates({
       ...{ ec2: api.ec2, clock, log, clusterName },
       clusterUid: () => clusterUid(mirrors),

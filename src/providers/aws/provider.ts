@@ -15,7 +15,12 @@ import {
 } from "../../apis/aws/labels.ts";
 import { claimKubelet } from "../../apis/hub/claim.ts";
 import type { PriceList } from "../../apis/karpenter/facts.ts";
-import { NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  NODEPOOL_LABEL_KEY,
+  PROVISIONER_NAME_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
@@ -116,6 +121,11 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       if (Placement.PartitionNumber === undefined) return undefined;
       return { [LABEL_PLACEMENT_GROUP_PARTITION]: String(Placement.PartitionNumber) };
     },
+    isTypeGone: async ({ metadata: { labels = {} } }) =>
+      parts.offered.isGone(
+        labels[INSTANCE_TYPE_LABEL_KEY] ?? "",
+        labels[CAPACITY_TYPE_LABEL_KEY] ?? "",
+      ),
     isDrifted: async (claim) => {
       const found = parts.classes.ofClaim(claim);
       if (found === undefined) return undefined;

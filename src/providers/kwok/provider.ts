@@ -133,6 +133,8 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
     getInstanceTypes: async () => kwokInstanceTypes(),
     quotaRoom: () => new Map(),
     labelsOfRunning: async () => ({}),
+    // The types are this program's own data.
+    isTypeGone: async () => true,
     isDrifted: async () => undefined,
     // There is nothing to take over, because a repeated launch of a claim finds its Node by name.
     takeOver: async () => undefined,
