@@ -34,6 +34,7 @@ import { countDisrupted } from "../disrupted.ts";
 import { insufficientCapacity } from "../events.ts";
 import { heldAsChanged } from "./changed-by-others.ts";
 import { takeLeftBehind } from "./left-behind.ts";
+import { takeOwn } from "./own-node.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
 /** Milliseconds for which a launched instance is remembered. By then its status is stored or the claim is gone. */
@@ -113,7 +114,8 @@ async function answerInTime(
 function ask(world: World, claim: NodeClaim, memory: Memory): Promise<NodeClaim> {
   const { launches, asked } = memory;
   const uid = uidOf(claim);
-  const asking = takeLeftBehind(world, claim, memory)
+  const asking = takeOwn(world, claim)
+    .then((own) => own ?? takeLeftBehind(world, claim, memory))
     .then((taken) => taken ?? world.cloud.create(claim))
     .then((launched) => answered(world, claim, launched, launches))
     .finally(() => asked.delete(uid));

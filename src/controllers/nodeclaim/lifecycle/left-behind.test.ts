@@ -79,6 +79,47 @@ const providerIds = ({ api }: FakeWorld) =>
     api.all(NODE_CLAIM).map(({ metadata, status }) => [metadata.name, status?.providerID]),
   );
 
+describe("a NodeClaim that has lost its status", () => {
+  const lost = (): NodeClaim => {
+    const claim = waiting("a");
+    const labels = { ...claim.metadata.labels, "node.kubernetes.io/instance-type": "m5.large" };
+    return { ...claim, metadata: { ...claim.metadata, labels } };
+  };
+  const nodeOf = (world: FakeWorld, owner = world.api.find(NODE_CLAIM, "a")?.metadata.uid) =>
+    ({
+      metadata: {
+        name: "node-a",
+        ownerReferences: [
+          { apiVersion: "karpenter.sh/v1", kind: "NodeClaim", name: "a", uid: owner },
+        ],
+      },
+      spec: { providerID: "fake:///own" },
+    }) as never;
+
+  it("gets back the instance of the Node that names it as its owner, and nothing is launched", async () => {
+    const world = await worldWith(["fake:///own"], () => false);
+    await world.api.create(NODE_CLAIM, lost());
+    await world.api.create(NODE, nodeOf(world));
+    await run(world);
+    expect(providerIds(world)).toEqual({ a: "fake:///own" });
+    await world.stop();
+  });
+
+  it("is launched if its Node's instance has ended, or the Node names another claim of its name", async () => {
+    for (const [ids, owner] of [
+      [[], undefined],
+      [["fake:///own"], "another"],
+    ] as const) {
+      const world = await worldWith(ids, () => false);
+      await world.api.create(NODE_CLAIM, lost());
+      await world.api.create(NODE, nodeOf(world, owner));
+      await run(world);
+      expect(providerIds(world)).toEqual({ a: "fake:///a" });
+      await world.stop();
+    }
+  });
+});
+
 describe("unlaunched NodeClaims of an earlier process", () => {
   it("adopt the instances that the earlier process launched, one each, instead of a launch", async () => {
     const world = await worldWith(["fake:///1", "fake:///2"]);
