@@ -18,23 +18,29 @@ import { instanceIdOf } from "./instance/to-claim.ts";
 import { typesOf } from "./nodeclass/resolve.ts";
 import type { AwsDeps, AwsParts } from "./parts.ts";
 
+/** The provider's settings and log, and its parts. */
+interface Provider {
+  readonly deps: AwsDeps;
+  readonly parts: AwsParts;
+}
+
 /** The reason of a drift that EC2 proves. A difference that it does not prove is logged. */
 export async function selectionDrift(
-  deps: AwsDeps,
-  parts: AwsParts,
+  of: Provider,
   claim: NodeClaim,
   nodeClass: AwsClass,
 ): Promise<string | undefined> {
+  const { parts } = of;
   const id = instanceIdOf(claim.status?.providerID ?? "") ?? "";
-  const first = await inputOf(deps, parts, claim, nodeClass);
+  const first = await inputOf(of, claim, nodeClass);
   const instance = await parts.batches.instance(id);
   const found = differences({ ...first, instance });
   const none: Evidence = { proofs: NO_PROOFS, again: undefined };
   if (found.length === 0) return provenDrift({ ...first, instance }, none).reason;
-  const evidence = await gather(parts, nodeClass, found, id);
-  const input = { ...(await inputOf(deps, parts, claim, nodeClass)), instance };
+  const evidence = await gather(parts, nodeClass, { found, instanceId: id });
+  const input = { ...(await inputOf(of, claim, nodeClass)), instance };
   const { reason, doubted } = provenDrift(input, evidence);
-  for (const one of doubted) tell(deps, parts, nodeClass, one);
+  for (const one of doubted) tell(of, nodeClass, one);
   return reason;
 }
 
@@ -46,8 +52,7 @@ const NO_PROOFS = {
 };
 
 async function inputOf(
-  { settings }: AwsDeps,
-  parts: AwsParts,
+  { deps: { settings }, parts }: Provider,
   claim: NodeClaim,
   nodeClass: AwsClass,
 ): Promise<Omit<DriftInput, "instance">> {
@@ -59,8 +64,7 @@ async function inputOf(
 async function gather(
   parts: AwsParts,
   nodeClass: AwsClass,
-  found: readonly Difference[],
-  instanceId: string,
+  { found, instanceId }: { readonly found: readonly Difference[]; readonly instanceId: string },
 ): Promise<Evidence> {
   const prove = async (kind: ProvenKind): Promise<Evidence["proofs"][ProvenKind]> => {
     const ids = found
@@ -80,8 +84,7 @@ async function gather(
 }
 
 function tell(
-  { log }: AwsDeps,
-  { doubts }: AwsParts,
+  { deps: { log }, parts: { doubts } }: Provider,
   nodeClass: AwsClass,
   { reason, has, lacks }: Difference,
 ): void {

@@ -133,7 +133,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       const reason = staticDrift(claim, nodeClass);
       if (reason !== undefined) return reason;
       if (nodeClass.launchTemplateName !== undefined) return undefined;
-      return selectionDrift(deps, parts, claim, nodeClass);
+      return selectionDrift({ deps, parts }, claim, nodeClass);
     },
     isTakenBack: ({ metadata }) => parts.takenBack.has(metadata.uid ?? ""),
     repairPolicies: awsRepairPolicies(settings.repair ?? { rebootForRepair: false, legacy: false }),
