@@ -70,8 +70,8 @@ export interface CloudProvider {
    */
   labelsOfRunning(claim: NodeClaim): Promise<Readonly<Record<string, string>> | undefined>;
   /**
-   * Whether the cloud, asked about the claim's instance type alone, does not sell it any more. The list of all types may
-   * be short. False: it still does, or it is not proven.
+   * Whether the cloud, asked about the claim's instance type alone, does not sell it any more. The list of all types
+   * may be short. False: it still does, or it is not proven.
    */
   isTypeGone(claim: NodeClaim): Promise<boolean>;
   /** The provider's drift reason (`AMIDrift`, …). Undefined: the claim is not drifted. */

@@ -7,10 +7,10 @@ import { claimKubelet } from "../../apis/hub/claim.ts";
 import { INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import {
-  type Difference,
   type DriftInput,
   differences,
   type Evidence,
+  type NodeDifference,
   type ProvenKind,
   provenDrift,
 } from "./drift.ts";
@@ -64,7 +64,7 @@ async function inputOf(
 async function gather(
   parts: AwsParts,
   nodeClass: AwsClass,
-  { found, instanceId }: { readonly found: readonly Difference[]; readonly instanceId: string },
+  { found, instanceId }: { readonly found: readonly NodeDifference[]; readonly instanceId: string },
 ): Promise<Evidence> {
   const prove = async (kind: ProvenKind): Promise<Evidence["proofs"][ProvenKind]> => {
     const ids = found
@@ -86,7 +86,7 @@ async function gather(
 function tell(
   { deps: { log }, parts: { doubts } }: Provider,
   nodeClass: AwsClass,
-  { reason, has, lacks }: Difference,
+  { reason, has, lacks }: NodeDifference,
 ): void {
   const message =
     "EC2's lists differ from what a node has, and its answers by ID do not prove it; the node does not drift";

@@ -67,7 +67,7 @@ export function staticDrift(claim: NodeClaim, nodeClass: AwsClass): string | und
 export type ProvenKind = "amis" | "subnets" | "securityGroups" | "reservations";
 
 /** A difference between a node and its class. It is drift only if EC2 proves it. */
-export interface Difference {
+export interface NodeDifference {
   readonly reason: "AMIDrift" | "SecurityGroupDrift" | "SubnetDrift" | "CapacityReservationDrift";
   readonly kind: ProvenKind;
   /** IDs that the node has and the class does not select. */
@@ -91,9 +91,9 @@ type Proofs = ReadonlyMap<string, Proof<Partial<Subnet> & Partial<CapacityReserv
  * security groups and subnets are no difference, because the class is not ready then.
  * upstream: pkg/cloudprovider/drift.go.
  */
-export function differences(input: DriftInput): readonly Difference[] {
+export function differences(input: DriftInput): readonly NodeDifference[] {
   const { claim, type, amis, subnets, securityGroups, instance, reservations } = input;
-  const found: Difference[] = [];
+  const found: NodeDifference[] = [];
   const image = claim.status?.imageID;
   if (type !== undefined && image !== undefined && image !== "" && amis.length > 0) {
     const wanted = amiFor(type, amis)?.id;
@@ -131,8 +131,8 @@ export function differences(input: DriftInput): readonly Difference[] {
 export function provenDrift(
   input: DriftInput,
   evidence: Evidence,
-): { readonly reason: string | undefined; readonly doubted: readonly Difference[] } {
-  const doubted: Difference[] = [];
+): { readonly reason: string | undefined; readonly doubted: readonly NodeDifference[] } {
+  const doubted: NodeDifference[] = [];
   for (const one of differences(input)) {
     if (isProven(one, input, evidence)) return { reason: one.reason, doubted };
     doubted.push(one);
@@ -142,7 +142,7 @@ export function provenDrift(
   return { reason: isMoved ? "PlacementGroupDrift" : undefined, doubted };
 }
 
-function isProven(one: Difference, input: DriftInput, { proofs, again }: Evidence): boolean {
+function isProven(one: NodeDifference, input: DriftInput, { proofs, again }: Evidence): boolean {
   const proofOf = (id: string) => proofs[one.kind].get(id);
   if (one.kind === "amis") return isImageProven(one, input, proofs.amis);
   const { instance } = input;
@@ -173,7 +173,7 @@ function isProven(one: Difference, input: DriftInput, { proofs, again }: Evidenc
  * of SSM may just be missing, so what SSM does not name proves nothing then.
  */
 function isImageProven(
-  { has, lacks }: Difference,
+  { has, lacks }: NodeDifference,
   { nodeClass }: DriftInput,
   proofs: Proofs,
 ): boolean {

@@ -14,7 +14,12 @@ import type { AwsApi } from "../api/aws-api.ts";
 import { AwsError, allPages, type Filter } from "../api/call.ts";
 import type { DescribeImagesInput, Image } from "../api/images-and-types.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
-import { type Kind, type Proof, ProvenLists, type Question } from "../selection/proven-lists.ts";
+import {
+  type Kind,
+  type Proof,
+  ProvenLists,
+  type SelectorQuestion,
+} from "../selection/proven-lists.ts";
 import { tagFilters } from "../subnet/filters.ts";
 import { type Ami, newestOfEach, tagRequirements, toAmi } from "./choose.ts";
 import { type SsmQuery, ssmQueries } from "./ssm-paths.ts";
@@ -41,7 +46,7 @@ type ClassPart = Pick<AwsClass, "amiFamily" | "amiTerms" | "amiTagRequirements" 
 
 /** How the images of a class are found, and what makes them the class's own. */
 interface Search {
-  readonly questions: readonly Question[];
+  readonly questions: readonly SelectorQuestion[];
   /** The instance types that an image fits: one list of requirements for each entry in the status. */
   variantsOf(image: Image): readonly (readonly RequirementSpec[])[];
 }
@@ -124,9 +129,9 @@ export class Amis {
   }
 
   /** Terms that have only an id share one query. A term with a name and no owner searches `self` and `amazon`. */
-  async #questions(terms: readonly AmiSelectorTerm[]): Promise<readonly Question[]> {
+  async #questions(terms: readonly AmiSelectorTerm[]): Promise<readonly SelectorQuestion[]> {
     const ids = new Set<string>();
-    const questions: Question[] = [];
+    const questions: SelectorQuestion[] = [];
     for (const { id, name, owner, tags, ssmParameter } of terms) {
       if (ssmParameter !== undefined) {
         const value = await this.#parameter(ssmParameter);
@@ -171,7 +176,7 @@ export class Amis {
 const ID_FILTER = "image-id";
 const AVAILABLE: Filter = { Name: "state", Values: ["available"] };
 
-function byIds(ids: readonly string[]): Question {
+function byIds(ids: readonly string[]): SelectorQuestion {
   return { Filters: [{ Name: ID_FILTER, Values: ids }, AVAILABLE] };
 }
 

@@ -1,8 +1,7 @@
 /**
  * Whether EC2, asked for an instance type by name, still sells it. The list of all types may be short and is kept for
- * hours, so a node drifts by its type only if EC2 says that there is no such type, or describes it without the node's
- * capacity type. A type that EC2 does not sell in one zone any more is no drift: EC2 cannot be asked for that by name,
- * and the instance runs on.
+ * hours. So a node drifts by its type only if EC2 says that there is no such type, or describes it without the node's
+ * capacity type. A type that EC2 does not sell in one zone any more is no drift. EC2 cannot be asked for that by name.
  */
 import type { Clock } from "../../../base/clock.ts";
 import { AwsError } from "../api/call.ts";

@@ -38,7 +38,7 @@ const TEMPLATE_IMAGE: Ami = {
 const TEMPLATE_IMAGES: readonly Ami[] = [TEMPLATE_IMAGE];
 
 /** Finds what the selectors of the class match now. Rejects, with upstream's message, if a selector matches nothing. */
-export async function resolve(
+async function resolve(
   parts: AwsParts,
   nodeClass: AwsClass,
   reservedCapacity: boolean,

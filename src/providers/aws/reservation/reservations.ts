@@ -14,7 +14,12 @@ import type {
   DescribeCapacityReservationsInput,
 } from "../api/reservations.ts";
 import { isNotFound } from "../errors.ts";
-import { type Kind, type Proof, ProvenLists, type Question } from "../selection/proven-lists.ts";
+import {
+  type Kind,
+  type Proof,
+  ProvenLists,
+  type SelectorQuestion,
+} from "../selection/proven-lists.ts";
 import { tagFilters } from "../subnet/filters.ts";
 
 const REFRESH_MS = 60_000;
@@ -189,12 +194,12 @@ export class CapacityReservations {
 
 type ClassPart = Pick<AwsClass, "reservationTerms" | "selectedBefore">;
 
-function questions({ reservationTerms }: ClassPart): readonly Question[] {
+function questions({ reservationTerms }: ClassPart): readonly SelectorQuestion[] {
   return reservationTerms.map(questionOf);
 }
 
 /** A term with an ID asks for that reservation, whatever its other fields say. */
-function questionOf(term: CapacityReservationSelectorTerm): Question {
+function questionOf(term: CapacityReservationSelectorTerm): SelectorQuestion {
   const { id, ownerID, instanceMatchCriteria, availabilityZone, tags } = term;
   const active: Filter = { Name: "state", Values: ["active"] };
   if (id !== undefined) return { Filters: [active], ids: [id] };

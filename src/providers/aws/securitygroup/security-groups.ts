@@ -8,7 +8,12 @@ import type { Logger } from "../../../base/log.ts";
 import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { SecurityGroup } from "../api/network.ts";
-import { type Kind, type Proof, ProvenLists, type Question } from "../selection/proven-lists.ts";
+import {
+  type Kind,
+  type Proof,
+  ProvenLists,
+  type SelectorQuestion,
+} from "../selection/proven-lists.ts";
 import { filterSets } from "../subnet/filters.ts";
 
 const PAGE = 500;
@@ -63,7 +68,7 @@ function kind(ec2: Ec2Api): Kind<SecurityGroup> {
   };
 }
 
-function questions({ securityGroupTerms }: ClassPart): readonly Question[] {
+function questions({ securityGroupTerms }: ClassPart): readonly SelectorQuestion[] {
   const sets = filterSets(securityGroupTerms, FILTERS.idFilter, FILTERS.nameFilter);
   return sets.map((Filters) => ({ Filters }));
 }

@@ -1,6 +1,6 @@
 /**
- * Asks EC2 for objects by their IDs. An ID that EC2 does not know makes the whole call fail, so a refused list is halved
- * until each unknown ID is alone. Requests that arrive shortly after each other share a call.
+ * Asks EC2 for objects by their IDs. An ID that EC2 does not know makes the whole call fail, so a refused list is
+ * halved until each unknown ID is alone. Requests that arrive shortly after each other share a call.
  */
 import type { Clock } from "../../../base/clock.ts";
 import { AwsError } from "../api/call.ts";
@@ -50,7 +50,7 @@ export function createById<T>(
   });
 }
 
-/** The codes with which EC2 says that an ID is no object's: `InvalidSubnetID.NotFound`, `InvalidGroupId.Malformed`, … */
+/** Whether EC2 says that an ID is no object's: `InvalidSubnetID.NotFound`, `InvalidGroupId.Malformed`, … */
 function isAboutIds(error: unknown): boolean {
   return (
     error instanceof AwsError &&

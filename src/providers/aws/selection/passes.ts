@@ -5,13 +5,13 @@
 import type { Filter, Tag } from "../api/call.ts";
 
 /** An object as filters see it: the fields that filters name, and its tags. */
-export interface Filterable {
+export interface FilteredObject {
   readonly fields: Readonly<Record<string, string | undefined>>;
   readonly tags: readonly Tag[];
 }
 
 /** Whether the object passes all filters. A field that EC2's description lacks fails no filter. */
-export function passes(filters: readonly Filter[], one: Filterable): boolean {
+export function passes(filters: readonly Filter[], one: FilteredObject): boolean {
   return filters.every(({ Name, Values }) => {
     const hit = (value: string): boolean => Values.some((pattern) => fits(pattern, value));
     if (Name === "tag-key") return one.tags.some(({ Key }) => hit(Key));

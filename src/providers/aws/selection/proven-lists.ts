@@ -13,13 +13,13 @@ import type { Filter } from "../api/call.ts";
 import type { Batcher } from "../batch/batcher.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { type ById, createById } from "./by-id.ts";
-import { type Filterable, fits, passes } from "./passes.ts";
+import { type FilteredObject, fits, passes } from "./passes.ts";
 
 /** Milliseconds for which an object stays selected that EC2 neither lists nor describes. */
 const DOUBTED_MS = 3_600_000;
 
 /** One question of a selector. An object is selected if it answers one of the selector's questions. */
-export interface Question {
+export interface SelectorQuestion {
   readonly Filters: readonly Filter[];
   /** Images: account IDs, `self`, `amazon`. Absent: any owner. */
   readonly Owners?: readonly string[];
@@ -34,14 +34,14 @@ export interface Kind<T> {
   /** EC2's filter by ID, such as `subnet-id`. Undefined: EC2 has none for the kind. */
   readonly idFilter: string | undefined;
   idOf(one: T): string;
-  filterable(one: T): Filterable;
-  list(question: Question): Promise<readonly T[]>;
+  filterable(one: T): FilteredObject;
+  list(question: SelectorQuestion): Promise<readonly T[]>;
   /** Rejects with EC2's error if there is no object with one of the IDs. */
   byId(ids: readonly string[]): Promise<readonly T[]>;
 }
 
 /** Objects that were selected before, by ID. Undefined: only the ID is known. */
-export type Known<T> = ReadonlyMap<string, T | undefined>;
+export type SelectedOnce<T> = ReadonlyMap<string, T | undefined>;
 
 /**
  * What is proven about an object and a selector:
@@ -98,7 +98,10 @@ export class ProvenLists<T> {
   }
 
   /** The selected objects, by ID. The same array while nothing changes. `known`: objects that were selected before. */
-  async list(questions: readonly Question[], known: Known<T>): Promise<readonly T[]> {
+  async list(
+    questions: readonly SelectorQuestion[],
+    known: SelectedOnce<T>,
+  ): Promise<readonly T[]> {
     const key = canonicalJson(questions);
     const view = await this.#views.get(key, () => this.#read(questions));
     const before = new Map(known);
@@ -116,8 +119,8 @@ export class ProvenLists<T> {
 
   /** Asks EC2 for each of the objects by ID, and says what is proven. */
   async prove(
-    questions: readonly Question[],
-    known: Known<T>,
+    questions: readonly SelectorQuestion[],
+    known: SelectedOnce<T>,
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, Proof<T>>> {
     await this.list(questions, known);
@@ -129,7 +132,7 @@ export class ProvenLists<T> {
     return new Map(ids.map((id) => [id, this.#proof(questions, view, id)]));
   }
 
-  #proof(questions: readonly Question[], { listed, asked }: View<T>, id: string): Proof<T> {
+  #proof(questions: readonly SelectorQuestion[], { listed, asked }: View<T>, id: string): Proof<T> {
     const answer = asked.get(id);
     const isListed = listed.has(id);
     if (answer === undefined) {
@@ -143,9 +146,9 @@ export class ProvenLists<T> {
 
   /** The object that the list lacks, as a list: empty if it is not selected any more. */
   #kept(
-    questions: readonly Question[],
+    questions: readonly SelectorQuestion[],
     view: View<T>,
-    { id, key, before }: { id: string; key: string; before: Known<T> },
+    { id, key, before }: { id: string; key: string; before: SelectedOnce<T> },
   ): readonly T[] {
     const { plural } = this.#kind;
     const answer = view.asked.get(id);
@@ -187,7 +190,7 @@ export class ProvenLists<T> {
     if (this.#told.isNews(place, message)) this.#log.warn(message, { id });
   }
 
-  #answersOne(questions: readonly Question[], one: T): boolean {
+  #answersOne(questions: readonly SelectorQuestion[], one: T): boolean {
     const { idOf, filterable } = this.#kind;
     return questions.some(
       ({ Filters, Owners, ids }) =>
@@ -205,7 +208,7 @@ export class ProvenLists<T> {
     );
   }
 
-  async #read(questions: readonly Question[]): Promise<View<T>> {
+  async #read(questions: readonly SelectorQuestion[]): Promise<View<T>> {
     const answers = await Promise.all(questions.map((one) => this.#kind.list(one)));
     const listed = new Map(answers.flat().map((one) => [this.#kind.idOf(one), one]));
     return { listed, asked: new Map(), members: [] };
@@ -225,7 +228,7 @@ function membersOf<T>(
 
 /** Whether an object with this ID can be selected, whatever its properties. */
 function mayAnswer(
-  questions: readonly Question[],
+  questions: readonly SelectorQuestion[],
   id: string,
   idFilter: string | undefined,
 ): boolean {
@@ -239,7 +242,7 @@ function mayAnswer(
 }
 
 /** Whether one of the owners may have the object. The account's own ID is not known, so `self` fits more. */
-function isOwnedBy(owners: readonly string[] | undefined, { fields }: Filterable): boolean {
+function isOwnedBy(owners: readonly string[] | undefined, { fields }: FilteredObject): boolean {
   if (owners === undefined) return true;
   const { "owner-id": id, "owner-alias": alias } = fields;
   return owners.some((owner) =>

@@ -9,7 +9,12 @@ import type { Logger } from "../../../base/log.ts";
 import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { Subnet } from "../api/network.ts";
-import { type Kind, type Proof, ProvenLists, type Question } from "../selection/proven-lists.ts";
+import {
+  type Kind,
+  type Proof,
+  ProvenLists,
+  type SelectorQuestion,
+} from "../selection/proven-lists.ts";
 import { filterSets } from "./filters.ts";
 
 const PAGE = 500;
@@ -116,7 +121,7 @@ type ClassPart = Pick<AwsClass, "subnetTerms" | "selectedBefore">;
 
 const FILTERS = { idFilter: "subnet-id", nameFilter: "tag:Name" } as const;
 
-function questions({ subnetTerms }: ClassPart): readonly Question[] {
+function questions({ subnetTerms }: ClassPart): readonly SelectorQuestion[] {
   const sets = filterSets(subnetTerms, FILTERS.idFilter, FILTERS.nameFilter);
   return sets.map((Filters) => ({ Filters }));
 }
