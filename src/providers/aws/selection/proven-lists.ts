@@ -44,11 +44,11 @@ export interface Kind<T> {
 export type SelectedOnce<T> = ReadonlyMap<string, T | undefined>;
 
 /**
- * What is proven about an object and a selector:
- * - `selected`: EC2 describes it by ID, and it answers a question;
- * - `refused`: EC2 describes it by ID, it answers none, and no list contains it;
- * - `unknown`: EC2 says that there is none with this ID, and no list contains it;
- * - `excluded`: EC2 does not describe it, but all questions are about other IDs;
+ * What is proven about an object and a selector.
+ * - `selected`: EC2 describes it by ID, and it answers a question.
+ * - `refused`: EC2 describes it by ID, it answers none, and no list contains it.
+ * - `unknown`: EC2 says that there is none with this ID, and no list contains it.
+ * - `excluded`: EC2 does not describe it, but all questions are about other IDs.
  * - `doubted`: EC2 does not describe it, or its list and its description contradict each other.
  */
 export type Verdict = "selected" | "refused" | "unknown" | "excluded" | "doubted";
