@@ -31,7 +31,7 @@ export function waitingAnyway(unplaced: readonly LeftPending[]): readonly LeftPe
 /** The reason for a pod that the last plan places, if the simulated time ended before that plan was carried out. */
 const AFTER_THE_END = "a place was found, but the simulation ended before the pod was placed";
 
-/** The pods without a place at the end. Those that wait because of the change come first. `today`: without the change. */
+/** The pods without a place at the end. Those that wait because of the change come first. `today`: without it. */
 export function* leftPending(
   today: Model,
   end: Model,

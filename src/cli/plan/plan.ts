@@ -19,6 +19,7 @@ import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
 import type { PlannerRecord } from "../../core/planner/record.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import { deviceFix } from "./device-fix.ts";
 import { headroomOf, type PlannedHeadroom } from "./headroom.ts";
 import { type PlannedEdit, plannedEdit } from "./planned-edit.ts";
 import { type Risk, risksOf } from "./risks.ts";
@@ -156,6 +157,7 @@ export function planOf(
         rejected: rejected as Record<string, number>,
       })),
       ...(fixes === undefined ? {} : volumeFixOf(pod, pools.length > 0, fixes)),
+      ...deviceFixOf(pod, fixes?.input),
       ...remedyOf(keyOf(pod), remedies?.get(keyOf(pod))),
     })),
     totals: {
@@ -264,6 +266,12 @@ function volumeFixOf(
 
 function nameOf(poolId: string): string {
   return poolId.slice(poolId.indexOf("/") + 1);
+}
+
+/** The fix of the pod's resource claims, if they name an object that is not in the input. */
+function deviceFixOf(pod: Pod, input: SchedulingInput | undefined): Pick<Unplaced, "fix"> {
+  const fix = input?.devices === undefined ? undefined : deviceFix(pod, input.devices);
+  return fix === undefined ? {} : { fix };
 }
 
 function remedyOf(pod: string, remedy: Remedy | undefined): Pick<Unplaced, "nearest" | "fix"> {

@@ -50,7 +50,7 @@ export function volumeFix(pod: Pod, { claims, classes }: Volumes): VolumeFix | u
 }
 
 /** The fix for an object that is missing. Its text also names one of the known objects that may be meant. */
-function addObject(kind: string, name: string, known: readonly string[]): VolumeFix {
+export function addObject(kind: string, name: string, known: readonly string[]): VolumeFix {
   const meant = meantName(name, known);
   return {
     text: `${meant === undefined ? "" : `did you mean ${kind} ${meant}? Or `}create ${kind} ${name} ${INPUT}`,

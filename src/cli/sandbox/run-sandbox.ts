@@ -109,10 +109,9 @@ async function serve(
   const served = { port: flags.port, directory, clock, log };
   const https = await startHttps(box.sandbox.apiServer, served).catch(refused);
   parts.add(() => https.close());
-  const stopWatching = restartWithPod(box, (error) =>
-    say(`Karpenter could not be started again: ${(error as Error).message}`),
-  );
-  parts.add(stopWatching);
+  const failed = (error: unknown): void =>
+    say(`Karpenter could not be started again: ${(error as Error).message}`);
+  parts.add(restartWithPod(box, failed));
   const endpoints = await serveEndpoints({
     metricsPort: "any",
     healthProbePort: "any",
