@@ -65,6 +65,8 @@ export class QuestionClasses {
 
   /** Prepares the class for the current question. Call it before the class is tried. */
   use(podClass: QuestionClass): void {
+    // The pods' rules are read before the first pod is tried, for example to find where a whole affinity group fits.
+    this.variant(podClass, 0);
     if (podClass.applied < this.#changes.length) this.#applyChanges(podClass);
     if (podClass.isUsed) return;
     podClass.isUsed = true;

@@ -351,6 +351,20 @@ describe("removal of a full node with a part of an affinity group, whose other p
     expect(groupsOf(answer)).toContainEqual(["here", "waits-1", "waits-2"]);
   });
 
+  it("moves the whole group to a new node if an existing node has room for one of its pods only", () => {
+    const leaving = nodeView({
+      node: { name: "leaving", labels: own, capacity: { cpu: "2" } },
+      claim: nodeClaim({ name: "leaving", metadata: { labels: own } }),
+      pods: [member("first", "leaving"), member("second", "leaving")],
+    });
+    const small = nodeView({ node: { name: "small", labels: own, capacity: { cpu: "1" } } });
+    const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
+    const input = schedulingInput({ nodes: [leaving, small], pools });
+    const answer = atOnce(atOnce(WhatIf.of(input)).without(["leaving"], leaving.pods));
+    expect([answer.unschedulable, answer.existing]).toEqual([[], []]);
+    expect(groupsOf(answer)).toEqual([["first", "second"]]);
+  });
+
   it("is not stopped by a larger pod that waited before and fits where the moved pods must go", () => {
     const leaving = nodeView({
       node: { name: "leaving", labels: own, capacity: { cpu: "2" } },
