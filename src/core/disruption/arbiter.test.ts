@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { candidate } from "../../testing/disruption.ts";
 import { mayRun, rule } from "./arbiter.ts";
 import type { Command } from "./command.ts";
+import { METHODS } from "./methods/all.ts";
 import type { Proposal } from "./methods/method.ts";
 
 const command = (
@@ -47,6 +48,22 @@ describe("the arbiter", () => {
       expect(mayRun(method, { pending, isEarly, repairs: false })).toBe(asked);
     },
   );
+
+  it("runs consolidation and repack only while no command waits for its validation", () => {
+    const running = (pending: readonly Command[], isEarly: boolean) =>
+      METHODS.filter((one) => mayRun(one, { pending, isEarly, repairs: true })).map(
+        ({ name }) => name,
+      );
+    const always = ["repair", "emptiness", "static drift"];
+    const without = ["expiration", "drift", "return to preferred"];
+    const consolidating = ["multi-node consolidation", "single-node consolidation", "repack"];
+    const waiting = [command(["a"], "single")];
+    expect(running([], false).toSorted()).toEqual(
+      [...always, ...without, ...consolidating].toSorted(),
+    );
+    expect(running(waiting, false).toSorted()).toEqual([...always, ...without].toSorted());
+    expect(running([], true).toSorted()).toEqual(always.toSorted());
+  });
 
   const poolIds = new Set(["nodepool/p"]);
   it.each([
