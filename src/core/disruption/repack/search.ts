@@ -17,7 +17,8 @@ import type { RepackChoice } from "./choice.ts";
 /** A command for fewer nodes is as good as another one if it saves at least this share of what the other one saves. */
 const LEAST_SHARE = 0.95;
 /**
- * It must also lose little: at most this share of the saving for which the nodes that are left would be repacked again.
+ * The loss must also be at most this share of what one more repack would have to save: `wantedShare` of the cost that
+ * is left.
  */
 const MOST_LOSS = 0.1;
 

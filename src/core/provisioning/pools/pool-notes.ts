@@ -1,4 +1,7 @@
-/** Facts to report about pools, whatever the pods are: types that limits exclude, and pools without usable types. */
+/**
+ * Facts to report about pools, whatever the pods are: types that limits exclude, pools without usable types, and pools
+ * with too few types for their minValues.
+ */
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
