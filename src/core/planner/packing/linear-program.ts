@@ -107,7 +107,9 @@ export class LinearProgram {
     let changed = false;
     const dualPrices = this.#dualPrices;
     const list = new ColumnList(columns);
-    for (let step = 0; step < columns.length * 3 && budget.units > 0; step++) {
+    // Not every step brings a column in: some give a row a surplus.
+    const mostSteps = (columns.length + this.#rows.length) * 3;
+    for (let step = 0; step < mostSteps && budget.units > 0; step++) {
       // The best ratio of gain to price enters first. By the gain alone, large bins would enter and be replaced later.
       const { at, gain: share } = list.best(dualPrices, ENTRY_MARGIN);
       const best = columns[at];

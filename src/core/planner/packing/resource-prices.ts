@@ -31,8 +31,9 @@ export function resourcePrices(packing: Packing, counts: ArrayLike<number>): Res
   if (basis.length < wanted.length) return { prices, leastCost: 0 };
   const program = new LinearProgram(wanted, basis, new Float64Array(dimensions).fill(1));
   program.improve(columns, { units: Number.POSITIVE_INFINITY });
-  const { dualPrices } = program;
-  // Rounding may make a bin worth slightly more than its price. Then prices are scaled down, so that the bound holds.
+  // Rounding, and a search that is cut short, may leave negative prices, or a bin worth more than its price. Negative
+  // ones become zero, then all are scaled down. So the bound holds in any case.
+  const dualPrices = program.dualPrices.map((one) => Math.max(0, one));
   let over = 1;
   for (const { pattern, price } of columns) {
     const value = contentValue(pattern, dualPrices);
@@ -40,7 +41,7 @@ export function resourcePrices(packing: Packing, counts: ArrayLike<number>): Res
   }
   let leastCost = 0;
   for (const d of wanted) {
-    const share = Math.max(0, dualPrices[d] as number) / over;
+    const share = (dualPrices[d] as number) / over;
     leastCost += share;
     prices[d] = share / (demand[d] as number);
   }
