@@ -56,7 +56,10 @@ const ASKED_PER_STEP = 1_024;
 /** A step also ends after this number of devices was tried. */
 const DEVICES_PER_STEP = 4_096;
 
-/** Places some pods before the greedy rules do. Returns the pods that are left. Undefined: no plan is worth its price. */
+/**
+ * Places some pods before the greedy rules do. Returns the pods that are left. Undefined: it found no plan that is worth
+ * its price, and placed nothing. A what-if question ends then. A plan goes on with all pods.
+ */
 export type Opening = (
   pass: Pass,
   queued: readonly QueuedPod[],

@@ -59,7 +59,7 @@ export function holds(free: Float64Array, amounts: Float64Array): boolean {
 
 /**
  * The kinds of bins, the cheapest first, without each kind that another kind makes useless: it has at least as much of
- * everything and costs no more.
+ * everything and costs no more. Of kinds with an equal price and first amount, the first one given comes first.
  */
 export function withoutDominated<B extends Bin>(bins: readonly B[]): B[] {
   const kept: B[] = [];
