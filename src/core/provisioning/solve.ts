@@ -57,8 +57,8 @@ const ASKED_PER_STEP = 1_024;
 const DEVICES_PER_STEP = 4_096;
 
 /**
- * Places some pods before the greedy rules do. Returns the pods that are left. Undefined: it found no plan that is worth
- * its price, and placed nothing. A what-if question ends then. A plan goes on with all pods.
+ * Places some pods before the greedy rules do. Returns the pods that are left. Undefined: it placed nothing, because no
+ * plan was worth its price. A what-if question ends then. A plan goes on with all pods.
  */
 export type Opening = (
   pass: Pass,

@@ -29,6 +29,11 @@ const STALE_RETRY_MS = 250;
  * Milliseconds after which an outdated mirror is logged. A reopened watch is outdated for a moment, which is normal.
  */
 const STALE_TOLD_MS = 5_000;
+/**
+ * Controllers with so few workers do not wait for room: they cannot use up the connections, and some of them, such as
+ * that of interruptions, have much to do without the API server.
+ */
+const FEW_WORKERS = 10;
 const DEFAULT_BACKOFF_MS = { base: 1_000, max: 60_000 } as const;
 
 /** Wraps reconciles, so that log lines can name the reconcile that they come from. */
@@ -171,21 +176,18 @@ function queueOf(
 ): WorkQueue<Request> {
   const log = deps.log.with({ controller: controller.name });
   const { clock, metrics, awaitRoom, scope = NO_SCOPE } = deps;
+  const isWaiting = awaitRoom !== undefined && controller.concurrency > FEW_WORKERS;
   const own = { controller: controller.name };
   const queue = { controller: controller.name, name: controller.name };
   return new WorkQueue<Request>({
     clock,
     concurrency: controller.concurrency,
     held: true,
+    awaitRoom: isWaiting ? () => awaitRoom(controller.name) : undefined,
     backoffMs: controller.backoffMs ?? DEFAULT_BACKOFF_MS,
     keyOf: ({ kind, namespace, name }) => `${kind}/${namespace ?? ""}/${name}`,
     work: async (request) => {
       if (!mayWork()) return { requeueAfterMs: STALE_RETRY_MS };
-      const room = awaitRoom?.(controller.name);
-      if (room !== undefined) {
-        await room;
-        if (!mayWork()) return { requeueAfterMs: STALE_RETRY_MS };
-      }
       const startMs = clock.elapsedMs();
       const outcome: Outcome = await scope.during(controller, request, () =>
         controller.reconcile(request),

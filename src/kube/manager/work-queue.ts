@@ -46,6 +46,8 @@ export interface WorkQueueOptions<T> {
   readonly jitter?: () => number;
   /** Called with the waiting time of an item and the time of its processing. */
   readonly onDone?: (waitedMs: number, workedMs: number) => void;
+  /** What an item waits for before it is processed. If it is added meanwhile, it is still processed once. */
+  readonly awaitRoom?: (() => Promise<void> | undefined) | undefined;
   /** Whether the queue processes no items before `open` is called. */
   readonly held?: boolean;
 }
@@ -188,6 +190,8 @@ export class WorkQueue<T> {
     // Processing starts in a later turn, so that the code that added the item can finish first.
     await Promise.resolve();
     if (this.#queueing > 0 || turnIsOver(this.#options.clock)) await this.#anotherTurn();
+    const room = this.#options.awaitRoom?.();
+    if (room !== undefined) await room;
     if (this.#stopped) return this.#leave();
     const { clock, onDone } = this.#options;
     const startMs = clock.elapsedMs();

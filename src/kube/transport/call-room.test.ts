@@ -29,10 +29,10 @@ function opened(mostCalls: number) {
   /** Since the start, in seconds. */
   const began: string[] = [];
   const startMs = clock.now();
-  const named = (name: string, items: number, calls: boolean): Controller => ({
+  const named = (name: string, items: number, calls: boolean, workers = 1_000): Controller => ({
     name,
     watches: [],
-    concurrency: 1_000,
+    concurrency: workers,
     initialRequests: Array.from({ length: items }, (_, at) => ({ kind: "", name: String(at) })),
     reconcile: async (request) => {
       began.push(`${name} ${request.name} at ${(clock.now() - startMs) / 1_000}`);
@@ -81,6 +81,35 @@ describe("reconciles whose calls find no connection", () => {
     await manager.start();
     await clock.advance(1_500);
     expect(began.filter((line) => line.startsWith("reads"))).toHaveLength(500);
+    await stop();
+  });
+
+  it("begin at once in a controller of few workers, which may have much to do without a call", async () => {
+    const { clock, manager, began, named, stop } = opened(1);
+    manager.add(named("writes", 50, true));
+    manager.add(named("interruption", 1, false, 10));
+    await manager.start();
+    await clock.advance(500);
+    expect(began).toContain("interruption 0 at 0");
+    await stop();
+  });
+
+  it("run once though their object changes while they wait", async () => {
+    const { clock, manager, began, named, stop } = opened(1);
+    manager.add(named("writes", 5, true));
+    let change: ((name: string) => void) | undefined;
+    manager.add({
+      ...named("late", 1, false),
+      listen: (ask) => {
+        change = (name) => ask({ kind: "", name });
+        return () => undefined;
+      },
+    });
+    await manager.start();
+    await clock.advance(200);
+    change?.("0");
+    await clock.advance(20_000);
+    expect(began.filter((line) => line.startsWith("late"))).toHaveLength(1);
     await stop();
   });
 

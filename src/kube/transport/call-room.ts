@@ -15,8 +15,9 @@ const MOST_CALLS = 44;
 export type AwaitRoom = (who: string) => Promise<void> | undefined;
 
 /**
- * Wraps a transport and counts its calls in progress. `awaitRoom` lets each controller in turn have the next room, so
- * that one with thousands of waiting reconciles does not hold up the others.
+ * Wraps a transport and counts its calls in progress. `awaitRoom` lets a reconcile of each controller begin in turn, so
+ * that thousands of one controller do not come before the others. Calls are not divided among controllers. A reconcile
+ * that first waits for something else, such as the cloud, is not counted until its call.
  */
 export function withCallRoom(
   transport: Transport,
