@@ -459,6 +459,63 @@ describe("karpenter simulate", () => {
       expect(unplaced).toMatchObject([{ waitsAnyway: true }]);
       expect(code).toBe(0);
     });
+
+    /** A pod of 1 cpu of the Deployment `shop/web`, as the ReplicaSet controller creates it. */
+    function live(name: string, node?: string): KubeObject {
+      const pod = snapshotPod(name, { cpu: "1", ...(node === undefined ? {} : { node }) });
+      const [owner] = pod.metadata.ownerReferences ?? [];
+      const labels = { app: "web", "pod-template-hash": "abc" };
+      const ownerReferences = owner === undefined ? [] : [{ ...owner, name: "web-abc" }];
+      return { ...pod, metadata: { ...pod.metadata, labels, ownerReferences } };
+    }
+
+    function deployment(replicas: number): KubeObject {
+      const requests = { cpu: "1" };
+      const containers = [{ name: "main", image: "pause", resources: { requests } }];
+      return {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: {
+          name: "web",
+          namespace: "shop",
+          uid: "uid-web",
+          creationTimestamp: "2026-01-05T11:00:00Z",
+        },
+        spec: {
+          replicas,
+          selector: { matchLabels: { app: "web" } },
+          template: { metadata: { labels: { app: "web" } }, spec: { containers } },
+        },
+      } as KubeObject;
+    }
+
+    /** The pool has reached its limit with one node of 4 cpu. */
+    const full = snapshotPool({ limits: { cpu: "4" } });
+
+    it("blames the change for pods that run today, also where it deletes pods that wait", async () => {
+      const runs = ["r0", "r1", "r2"].map((name) => live(name, "a"));
+      const waits = ["p0", "p1", "p2"].map((name) => live(name));
+      const cluster = [full, ...snapshotNode("a"), deployment(6), ...runs, ...waits];
+      const none = [file("none.json", [snapshotPool({ limits: { cpu: "0" } })])];
+      const flags = { removeNode: ["a"], scale: ["shop/web=3"], nodepoolFile: none };
+      const { unplaced } = await simulated(cluster, flags);
+      expect(unplaced.map(({ pod, waitsAnyway }) => [pod, waitsAnyway])).toEqual([
+        ["shop/r0", false],
+        ["shop/r1", false],
+        ["shop/r2", false],
+      ]);
+      expect((await run(cluster, flags)).code).toBe(2);
+    });
+
+    it("counts live replicas and those of --scale as one workload", async () => {
+      const runs = ["r0", "r1", "r2"].map((name) => live(name, "a"));
+      const cluster = [full, ...snapshotNode("a"), deployment(4), ...runs, live("waits")];
+      const more = [file("more.json", [snapshotPool({ limits: { cpu: "6" } })])];
+      const flags = { scale: ["shop/web=5"], nodepoolFile: more };
+      const { unplaced } = await simulated(cluster, flags);
+      expect(unplaced).toMatchObject([{ pod: "shop/web-0", waitsAnyway: true }]);
+      expect((await run(cluster, flags)).code).toBe(0);
+    });
   });
 
   it("matches the schema of the reference page, without unknown fields", async () => {

@@ -4,11 +4,12 @@
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
-import { controllerOf, keyOf } from "../../apis/meta.ts";
-import type { Steps } from "../../base/steps.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { Model } from "../../core/answers/model.ts";
 import { type PlanPass, settle } from "../../core/answers/rehearsal.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
+import { workloadName } from "../../core/disruption/moves.ts";
 
 /** A pod without a place at the end. */
 export interface LeftPending {
@@ -43,7 +44,8 @@ export function* leftPending(
   const pods = scheduling.pods.filter(({ spec }) => !spec.nodeName);
   const { unschedulable } = yield* plan({ ...scheduling, pods });
   const reasons = new Map(unschedulable.map(({ pod, message }) => [keyOf(pod), message]));
-  const isAnyway = inStead(waiting, yield* waitingToday(today, plan));
+  const waitToday = yield* waitingToday(today, plan);
+  const isAnyway = inStead(waiting, waitToday, yield* relievedPods(waitToday, end));
   const all = waiting.map(
     (pod): LeftPending => ({
       pod: keyOf(pod),
@@ -60,18 +62,29 @@ function* waitingToday(today: Model, plan: PlanPass): Steps<readonly Pod[]> {
   return waitingPods(model);
 }
 
-/** Those of `waiting` that wait today, and as many others of a workload as it has pods that wait today only. */
-function inStead(waiting: readonly Pod[], today: readonly Pod[]): ReadonlySet<Pod> {
-  const waits = new Set(waiting.map(keyOf));
+/** Those of these pods that have a node at the end. A pod that the change deletes has none. */
+function* relievedPods(waitToday: readonly Pod[], { picture }: Model): Steps<readonly Pod[]> {
+  const placed = new Set<string>();
+  yield* eachInSteps(picture.nodes, ({ pods }) => {
+    for (const pod of pods) placed.add(keyOf(pod));
+  });
+  return waitToday.filter((pod) => placed.has(keyOf(pod)));
+}
+
+/** Those of `waiting` that wait today, and for each relieved pod another of its workload, which waits in its stead. */
+function inStead(
+  waiting: readonly Pod[],
+  today: readonly Pod[],
+  relieved: readonly Pod[],
+): ReadonlySet<Pod> {
   const waitsToday = new Set(today.map(keyOf));
-  const relieved = new Map<string, number>();
-  for (const pod of today)
-    if (!waits.has(keyOf(pod))) relieved.set(makerOf(pod), (relieved.get(makerOf(pod)) ?? 0) + 1);
+  const left = new Map<string, number>();
+  for (const pod of relieved) left.set(makerOf(pod), (left.get(makerOf(pod)) ?? 0) + 1);
   const found = new Set(waiting.filter((pod) => waitsToday.has(keyOf(pod))));
   for (const pod of waiting) {
-    const left = relieved.get(makerOf(pod)) ?? 0;
-    if (found.has(pod) || left === 0) continue;
-    relieved.set(makerOf(pod), left - 1);
+    const count = left.get(makerOf(pod)) ?? 0;
+    if (found.has(pod) || count === 0) continue;
+    left.set(makerOf(pod), count - 1);
     found.add(pod);
   }
   return found;
@@ -81,10 +94,7 @@ function waitingPods({ picture }: Model): readonly Pod[] {
   return picture.scheduling.pods.filter((pod) => !pod.spec.nodeName && !isBufferPod(pod));
 }
 
-/** The controller of the pod, whose replicas can stand in for each other. The pod itself, if it has none. */
+/** The workload of the pod, whose replicas can stand in for each other. The pod itself, if it has none. */
 function makerOf(pod: Pod): string {
-  const owner = controllerOf(pod);
-  return owner === undefined
-    ? `Pod ${keyOf(pod)}`
-    : `${owner.kind} ${pod.metadata.namespace ?? ""}/${owner.name}`;
+  return workloadName(pod) ?? `Pod ${keyOf(pod)}`;
 }
