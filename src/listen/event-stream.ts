@@ -106,6 +106,8 @@ function openStream(
       if (!response.destroyed) out.write(text);
     },
     end: () => {
+      // A sign of life after the end would be an error, and cut off what the client has not read yet.
+      beat?.cancel();
       out.end();
     },
   };
