@@ -21,7 +21,8 @@ export interface RehearsalProgress {
   readonly horizonMs: number;
   /**
    * What was saved, as a share of what can be saved at most: the price at the start less a proven lower bound. Absent:
-   * nothing was saved.
+   * nothing was saved, or the bound is not below the price at the start. Nodes without a known price are not in prices,
+   * but what their pods request is in the bound.
    */
   readonly savedShare?: number;
 }
@@ -74,13 +75,15 @@ interface Done {
 export function progressOf(start: Model, { picture }: Model, done: Done): RehearsalProgress {
   const { commands, priceMicroUsdPerHour, untilMs, most } = done;
   const { startMicroUsd, leastMicroUsd } = most;
-  const savedShare = (startMicroUsd - priceMicroUsdPerHour) / (startMicroUsd - leastMicroUsd);
+  const savedMicroUsd = startMicroUsd - priceMicroUsdPerHour;
+  const mostMicroUsd = startMicroUsd - leastMicroUsd;
+  const isShare = savedMicroUsd > 0 && savedMicroUsd <= mostMicroUsd;
   return {
     commands,
     nodes: picture.nodes.length,
     priceMicroUsdPerHour,
     simulatedMs: picture.nowMs - start.picture.nowMs,
     horizonMs: untilMs - start.picture.nowMs,
-    ...(savedShare > 0 && savedShare <= 1 ? { savedShare } : {}),
+    ...(isShare ? { savedShare: savedMicroUsd / mostMicroUsd } : {}),
   };
 }

@@ -8,7 +8,7 @@ import { planBatchInSteps } from "../planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
 import type { Model } from "./model.ts";
 import { type PlanPass, rehearse } from "./rehearsal.ts";
-import type { RehearsalProgress } from "./rehearsal-progress.ts";
+import { progressOf, type RehearsalProgress } from "./rehearsal-progress.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -63,4 +63,22 @@ it("a simulation tells how far it has come, and keeps the complete rounds when i
   expect(stopped).toMatchObject({ ended: "stopped", steps: whole.steps });
   const none = atOnce(rehearse(twoHalfEmptyNodes(), plan, { untilMs, watch: watch(() => true) }));
   expect([none.ended, none.steps, none.model.picture.nodes.length]).toEqual(["stopped", [], 2]);
+});
+
+it("a simulation says no saved share while the price rises, also from below the least price", () => {
+  const model = twoHalfEmptyNodes();
+  // The price at the start is below the least price because prices of some nodes are not known.
+  const most = { startMicroUsd: 100, leastMicroUsd: 300 };
+  const shareAt = (priceMicroUsdPerHour: number, limits = most) => {
+    const done = { commands: 1, priceMicroUsdPerHour, untilMs: NOW + HOUR_MS, most: limits };
+    return progressOf(model, model, done).savedShare;
+  };
+  expect([200, 100, 50].map((price) => shareAt(price))).toEqual([undefined, undefined, undefined]);
+  const known = { startMicroUsd: 100, leastMicroUsd: 20 };
+  expect([100, 60, 20, 10].map((price) => shareAt(price, known))).toEqual([
+    undefined,
+    0.5,
+    1,
+    undefined,
+  ]);
 });
