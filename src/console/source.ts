@@ -96,7 +96,7 @@ export interface SimulationFollower {
 }
 
 export interface SimulationProgress extends RehearsalProgress {
-  /** Milliseconds since the question, and after how many the simulation is stopped. */
+  /** Milliseconds since the question, and after how many its consolidation is stopped. */
   readonly elapsedMs: number;
   readonly longestMs: number;
 }

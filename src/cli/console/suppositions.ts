@@ -52,8 +52,9 @@ export interface SupposedAnswer extends Simulated {
 const TURN_MS = 5;
 
 /**
- * Milliseconds after which a simulated consolidation is stopped, so that a page does not wait for many minutes. In a
- * terminal it has no such limit.
+ * Milliseconds after the question at which a simulated consolidation is stopped, so that a page does not wait for many
+ * minutes. In a terminal it has no such limit. The work before and after consolidation has no limit, nor has a question
+ * without consolidation: half of it would be no answer. The page can cancel it.
  */
 const LONGEST_MS = 60_000;
 
