@@ -1,6 +1,6 @@
 /** The map of the dashboard: where groups of nodes stand. */
 import { expect, it } from "vitest";
-import { arrowsOf } from "../dashboard/src/arrows.ts";
+import { arrowsOf, movesText } from "../dashboard/src/arrows.ts";
 import { layoutOf, type Slotted } from "../dashboard/src/slots.ts";
 import type { MapRow } from "../dashboard/src/wire.ts";
 
@@ -43,9 +43,28 @@ it("draws all arrows while they are few, and then only those of the nodes that a
   ];
   expect(arrowsOf(new Map(fleet(30)))).toMatchObject({ all: 30, drawn: { length: 30 } });
   const many = new Map(fleet(31));
-  expect(arrowsOf(many)).toEqual({ all: 31, drawn: [] });
+  expect(arrowsOf(many)).toEqual({ all: 31, wanted: 0, drawn: [] });
   expect(arrowsOf(many, ["old-7", undefined]).drawn).toEqual([
     { from: "old-7", to: "new", pods: 3 },
   ]);
-  expect(arrowsOf(many, ["new"]).drawn).toHaveLength(31);
+  expect(arrowsOf(many, ["new"])).toMatchObject({
+    all: 31,
+    wanted: 31,
+    drawn: { length: 30 },
+  });
+});
+
+it("draws at most 30 arrows also of a node that is looked at: those of most pods", () => {
+  const row = (to?: MapRow["to"]) => ({ to }) as MapRow;
+  const taken = Array.from({ length: 60 }, (_, at) => [`new-${at}`, at + 1] as const);
+  const rows = new Map([
+    ["old", row(taken)],
+    ...taken.map(([name]): [string, MapRow] => [name, row()]),
+  ]);
+  const arrows = arrowsOf(rows, ["old"]);
+  expect(arrows.drawn.map(({ pods }) => pods)).toEqual(
+    Array.from({ length: 30 }, (_, at) => 60 - at),
+  );
+  expect(movesText(arrows)).toBe("30 of 60 moves of pods are drawn, those of most pods");
+  expect(movesText(arrowsOf(rows, ["new-7"]))).toBe("1 of 60 moves of pods are drawn");
 });

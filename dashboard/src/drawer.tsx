@@ -88,7 +88,8 @@ function Explained({ answer }: { answer: Answer }) {
         <pre>{plainJson({ ...rest, origin, holds, removal, alone, plan })}</pre>
       </details>
       <p class="muted">
-        The same in a terminal: <code>karpenter explain {plain(inTerminal(place.value.about))}</code>
+        The same in a terminal:{" "}
+        <code>karpenter explain {plain(inTerminal(place.value.about))}</code>
       </p>
     </div>
   );

@@ -4,10 +4,10 @@
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { appearance } from "./appearance.ts";
-import { arrowsOf } from "./arrows.ts";
+import { arrowsOf, movesText } from "./arrows.ts";
 import { drawArrow } from "./draw-arrow.ts";
 import { counted, percent, perHour, plain } from "./format.ts";
-import { aboutRow, categoriesOf, groupOf, isMeant } from "./node-list.ts";
+import { aboutRow, categoriesOf, groupOf, isMeant, rowNameOf } from "./node-list.ts";
 import { type Drawn, paint, paletteOf, prepared, type Size, tileGap, type View } from "./paint.ts";
 import { statesText } from "./pieces.tsx";
 import { go, place } from "./place.ts";
@@ -79,6 +79,8 @@ export function MapCanvas({
     };
   }, [rows, group, fill, filter, size]);
 
+  const selected = rowNameOf(about);
+  const arrows = arrowsOf(rows, [hovered?.name, marked, selected]);
   useBase(base, drawn, view, size, theme);
   useEffect(() => {
     const context = prepared(over.current, size);
@@ -93,8 +95,7 @@ export function MapCanvas({
         y: spot.y * view.scale + view.y + edge / 2,
       };
     };
-    const selected = /^(?:node|group)\/(.*)$/.exec(about)?.[1];
-    for (const { from, to, pods } of arrowsOf(rows, [hovered?.name, marked, selected]).drawn)
+    for (const { from, to, pods } of arrows.drawn)
       drawArrow(context, { from: middleOf(from), to: middleOf(to), pods }, colours);
     for (const [name, width] of [
       [hovered?.name, 1],
@@ -153,6 +154,7 @@ export function MapCanvas({
           {hoveredRow.to === undefined
             ? ""
             : ` · pods move to ${counted(hoveredRow.to.length, "node")}`}
+          {arrows.drawn.length < arrows.wanted ? ` · ${movesText(arrows)}` : ""}
           {hoveredRow.held === undefined ? "" : ` · held: ${plain(hoveredRow.held)}`}
         </div>
       )}

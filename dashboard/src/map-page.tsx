@@ -1,14 +1,14 @@
 /** The map: every node as a picture, and the same nodes as a table. */
 import { useMemo, useState } from "preact/hooks";
 import { ActButton } from "./acts.tsx";
-import { arrowsOf } from "./arrows.ts";
+import { arrowsOf, movesText } from "./arrows.ts";
 import { Feed } from "./decisions-page.tsx";
 import { cores, counted, gibibytes, grouped, plain, shortName } from "./format.ts";
 import { type Column, Grid } from "./grid.tsx";
 import { FoundNodes } from "./listed-nodes.tsx";
 import { MapCanvas } from "./map-canvas.tsx";
 import { GROUP_COLUMNS, NODE_COLUMNS } from "./node-columns.tsx";
-import { aboutRow, categoriesOf, inOrder, nodesIn } from "./node-list.ts";
+import { aboutRow, categoriesOf, inOrder, nodesIn, rowNameOf } from "./node-list.ts";
 import { Empty } from "./pieces.tsx";
 import { FILLS, GROUPINGS, go, place } from "./place.ts";
 import { about, views } from "./store.ts";
@@ -162,9 +162,11 @@ function Tools({ count }: { count: number | undefined }) {
 }
 
 function MovesDrawn({ rows }: { rows: ReadonlyMap<string, MapRow> }) {
-  const { drawn, all } = arrowsOf(rows);
+  const arrows = arrowsOf(rows, [rowNameOf(place.value.about)]);
+  const { drawn, wanted, all } = arrows;
   if (all === 0) return null;
   if (drawn.length === all) return <span>→ pods move</span>;
+  if (wanted > 0) return <span>→ {movesText(arrows)}</span>;
   return <span>→ {grouped(all)} moves of pods: choose a node to see its own</span>;
 }
 

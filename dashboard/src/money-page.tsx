@@ -14,7 +14,8 @@ import {
 import { type Column, Grid } from "./grid.tsx";
 import { Bar, Empty, Loading } from "./pieces.tsx";
 import { go, place } from "./place.ts";
-import { type Line, PriceChart } from "./price-chart.tsx";
+import { PriceChart } from "./price-chart.tsx";
+import { type Line, linesOf } from "./price-lines.ts";
 import { views } from "./store.ts";
 import type { CostRow, MoneyRow, PricePoint } from "./wire.ts";
 
@@ -123,19 +124,10 @@ export function MoneyPage() {
 }
 
 const LEAST: Line = { label: "proven least", of: ({ least }) => least, isDashed: true };
-/** Maximum number of lines in the chart. More colours than this cannot be distinguished. */
-const MOST_LINES = 7;
 
 function History({ points }: { points: readonly PricePoint[] }) {
   const [by, setBy] = useState<"parts" | "pools">("parts");
-  const last = points.at(-1);
-  const names = [...new Set(points.flatMap((point) => Object.keys(point[by])))]
-    .sort((a, b) => (last?.[by][b] ?? 0) - (last?.[by][a] ?? 0) || (a < b ? -1 : 1))
-    .slice(0, MOST_LINES);
-  const lines = [
-    ...names.map((name) => ({ label: name, of: (one: PricePoint) => one[by][name] ?? 0 })),
-    LEAST,
-  ];
+  const lines = [...linesOf(points, by), LEAST];
   return (
     <>
       <div class="tools">

@@ -26,6 +26,11 @@ export function aboutRow(name: string, row: MapRow | undefined): string {
   return row?.nodes === undefined ? `node/${name}` : `group/${name}`;
 }
 
+/** The node or group of the map that the drawer is about. Undefined: the drawer is about something else. */
+export function rowNameOf(about: string): string | undefined {
+  return /^(?:node|group)\/(.*)$/.exec(about)?.[1];
+}
+
 export function groupOf(row: MapRow, by: Grouping): string {
   return row[by] ?? "";
 }

@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import { axisDollars, clockTime, perHour } from "./format.ts";
+import type { Line } from "./price-lines.ts";
 import { unit } from "./unit.ts";
 import { fromZero, useChart } from "./use-chart.ts";
 import type { PricePoint } from "./wire.ts";
@@ -9,13 +10,6 @@ import type { PricePoint } from "./wire.ts";
 /** Height of the chart in units. */
 const HEIGHT = 220;
 const SHARE_OF_WINDOW = 0.3;
-
-/** One line of the chart. */
-export interface Line {
-  readonly label: string;
-  readonly of: (point: PricePoint) => number | undefined;
-  readonly isDashed?: boolean;
-}
 
 /** The chart. Lines have steps, because a price is valid until the next one. */
 export function PriceChart({

@@ -1,5 +1,6 @@
 /** The input of the page What if, and the console's answer. Both are kept while other pages are open. */
 import { batch, signal } from "@preact/signals";
+import type { Unplaced } from "./unplaced.ts";
 import type { Editable, MapRow, SimulationProgress, Supposition } from "./wire.ts";
 
 /** A supposition in which every field is set. */
@@ -57,7 +58,7 @@ export interface Simulated {
   readonly steps: readonly Step[];
   readonly podsMoved: number;
   readonly savesMicroUsdPerHour: number;
-  readonly unplaced: readonly { readonly pod: string; readonly reason: string }[];
+  readonly unplaced: readonly Unplaced[];
   readonly headroom?: readonly BufferRoom[];
   readonly headroomBefore?: readonly BufferRoom[];
   readonly against: readonly { readonly node: string; readonly says: string }[];

@@ -8,6 +8,7 @@ import { Bar, Empty } from "./pieces.tsx";
 import { go } from "./place.ts";
 import { secondMs } from "./store.ts";
 import { answered, asking, type BufferRoom, cancelWhatIf, type Simulated } from "./supposition.ts";
+import { unplacedPods } from "./unplaced.ts";
 import { WhatIfForm } from "./what-if-form.tsx";
 import type { MapRow, SimulationProgress } from "./wire.ts";
 
@@ -54,10 +55,11 @@ function Asked() {
       )}
       {progress !== undefined && (
         <p class="muted">
-          {duration(elapsedMs)} so far{restText(progress)}. It is stopped after{" "}
+          {duration(elapsedMs)} so far{restText(progress)}. Consolidation is stopped after{" "}
           {duration(progress.longestMs)}, with what it has found.
         </p>
       )}
+      <p class="muted">Pods are placed before and after consolidation without a time limit.</p>
       <button type="button" onClick={cancelWhatIf}>
         Cancel
       </button>
@@ -75,6 +77,7 @@ function restText({ savedShare, elapsedMs, longestMs }: SimulationProgress): str
 function Answer({ answer }: { answer: Simulated }) {
   const { says, before, after, unplaced, against, next, notes, commandLine } = answer;
   const saves = answer.savesMicroUsdPerHour;
+  const waiting = unplacedPods(unplaced);
   const [was, is] = useMemo(() => {
     const all = new Map(Object.entries(answer.nodesBefore));
     const then = new Map(all);
@@ -97,11 +100,7 @@ function Answer({ answer }: { answer: Simulated }) {
         />
         <Figure name={saves < 0 ? "Adds" : "Saves"} value={perMonth(Math.abs(saves))} />
         <Figure name="Pods that move" value={grouped(answer.podsMoved)} />
-        <Figure
-          name="Pods without a place"
-          value={`${grouped(before.pendingPods)} → ${grouped(after.pendingPods)}`}
-          isBad={after.pendingPods > before.pendingPods}
-        />
+        <Figure name="Pods without a place" value={waiting.figure} isBad={waiting.isBad} />
         {answer.headroom !== undefined && (
           <Figure
             name="Room of CapacityBuffers"
@@ -124,10 +123,9 @@ function Answer({ answer }: { answer: Simulated }) {
         title="Protects nodes that go"
         lines={against.map((one) => `${one.node}: ${one.says}`)}
       />
-      <Sentences
-        title={`${counted(unplaced.length, "pod")} without a place`}
-        lines={unplaced.map((one) => `${one.pod}: ${one.reason}`)}
-      />
+      {waiting.lists.map(({ title, lines }) => (
+        <Sentences key={title} title={title} lines={lines} />
+      ))}
       <Sentences title="CapacityBuffers" lines={roomLines(answer)} />
       <Sentences title="Next" lines={next.map((one) => one.says)} />
       <Sentences title="What was assumed" lines={notes} />
@@ -154,7 +152,7 @@ const ENDS: Readonly<Record<string, string>> = {
   settled: "At the end the disruption loop has nothing more to do.",
   horizon: "The simulation ends after 24 hours; the disruption loop would go on.",
   stopped:
-    "The simulation was stopped, because it took too long: more commands would follow. In a terminal it has no limit.",
+    "Consolidation was stopped, because it took too long: more commands would follow. In a terminal it has no limit.",
   limit: "The simulation ends before the disruption loop does: it would take too many rounds.",
 };
 

@@ -17,6 +17,14 @@ export interface PricePoint {
   readonly parts: Readonly<Record<string, number>>;
   /** Cost by NodePool. A NodePool without known prices is absent. */
   readonly pools: Readonly<Record<string, number>>;
+  /**
+   * Capacity types and NodePools that have nodes, but no known price. The cost of all others that are absent above is 0.
+   * Absent: there are none.
+   */
+  readonly unknown?: {
+    readonly parts: readonly string[];
+    readonly pools: readonly string[];
+  };
   /** The lower bound of the cost. Absent: no viewer had the view `costs` open. */
   readonly least?: number;
 }
@@ -77,17 +85,28 @@ export function pricePoint(
   least?: number,
 ): PricePoint {
   const parts: Record<string, number> = {};
+  const types = new Set<string>();
   for (const { state, capacityType, priceMicroUsdPerHour: price } of nodes) {
+    if (state === "unmanaged" || capacityType === undefined) continue;
+    types.add(capacityType);
     // A capacity type of which no price is known has no part. 0 would say that it is free.
-    if (state === "unmanaged" || capacityType === undefined || price === undefined) continue;
+    if (price === undefined) continue;
     parts[capacityType] = (parts[capacityType] ?? 0) + price;
   }
   const priced = pools.filter(({ priceMicroUsdPerHour: price }) => price > 0);
+  const unpriced = pools.filter(
+    ({ priceMicroUsdPerHour: price, nodes: count }) => price === 0 && count > 0,
+  );
+  const unknown = {
+    parts: [...types].filter((type) => parts[type] === undefined),
+    pools: unpriced.map(({ name }) => name),
+  };
   return {
     atMs,
     priceMicroUsdPerHour: totals.priceMicroUsdPerHour,
     parts,
     pools: Object.fromEntries(priced.map((pool) => [pool.name, pool.priceMicroUsdPerHour])),
+    ...(unknown.parts.length === 0 && unknown.pools.length === 0 ? {} : { unknown }),
     ...(least === undefined ? {} : { least }),
   };
 }

@@ -147,4 +147,7 @@ it("has no cost for a capacity type or a NodePool of which no price is known, in
   const point = pricePoint({ ...fleet([spot, unknown]), pools }, 0);
   expect(point).toMatchObject({ parts: { spot: 5 }, pools: { cheap: 5 } });
   expect([point.parts, point.pools].map((one) => Object.keys(one).length)).toEqual([1, 1]);
+  expect(point.unknown).toEqual({ parts: ["on-demand"], pools: ["unknown"] });
+  const idle = { ...pool, name: "idle", nodes: 0, priceMicroUsdPerHour: 0 };
+  expect(pricePoint({ ...fleet([spot]), pools: [idle] }, 0).unknown).toBeUndefined();
 });
