@@ -18,7 +18,7 @@ export interface PricePoint {
   /** Cost by NodePool. A NodePool without known prices is absent. */
   readonly pools: Readonly<Record<string, number>>;
   /**
-   * Capacity types and NodePools that have nodes, but no known price. The cost of all others that are absent above is 0.
+   * Capacity types and NodePools that have nodes, but no known price. All others that are absent above have no node.
    * Absent: there are none.
    */
   readonly unknown?: {
