@@ -19,6 +19,18 @@ async function staleNode() {
 }
 
 describe("a patch of a stale object", () => {
+  it("removes the last annotation and label that this process knows, and keeps those added since", async () => {
+    const api = fakeKube(new VirtualClock());
+    const metadata = { name: "a", annotations: { ours: "1" }, labels: { ours: "1" } };
+    const read = await api.create(NODE, { metadata } as Node);
+    api.change(NODE, "a", { metadata: { annotations: { other: "2" }, labels: { other: "2" } } });
+    const { annotations: _, labels: __, ...rest } = read.metadata;
+    await patchObject(api, NODE, read, { ...read, metadata: rest } as Node);
+    const [now] = api.all(NODE);
+    expect(now?.metadata.annotations).toEqual({ other: "2" });
+    expect(now?.metadata.labels).toEqual({ other: "2" });
+  });
+
   it("is a conflict if it would replace a changed list in the status, even after a metadata patch", async () => {
     const { api, read, now } = await staleNode();
     const after = {

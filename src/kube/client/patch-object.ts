@@ -13,7 +13,7 @@ export const patchObject: PatchObject = async (client, kind, before, after) => {
   const ref = { name: before.metadata.name, namespace: before.metadata.namespace };
   const { status: statusBefore, ...mainBefore } = before as KubeObject & { status?: unknown };
   const { status: statusAfter, ...mainAfter } = after as KubeObject & { status?: unknown };
-  const main = createMergePatch(mainBefore, mainAfter);
+  const main = createMergePatch(mainBefore, withMapsOf(mainBefore, mainAfter));
   const status = createMergePatch({ status: statusBefore ?? {} }, { status: statusAfter ?? {} });
   // The second patch carries the version from the answer to the first one. If it replaces a list of the status, the
   // first patch must carry the old version. Otherwise a change to the status before the first patch would be
@@ -35,6 +35,17 @@ export const patchObject: PatchObject = async (client, kind, before, after) => {
     throw error;
   }
 };
+
+/**
+ * `after`, with empty annotations or labels instead of none if `before` has some. A patch that removes the whole field
+ * would also remove what others added after the object was read.
+ */
+function withMapsOf<T extends Pick<KubeObject, "metadata">>(before: T, after: T): T {
+  const metadata = { ...after.metadata };
+  if (before.metadata.annotations !== undefined) metadata.annotations ??= {};
+  if (before.metadata.labels !== undefined) metadata.labels ??= {};
+  return { ...after, metadata };
+}
 
 function lock(patch: unknown, object: KubeObject): unknown {
   const version = object.metadata.resourceVersion;
