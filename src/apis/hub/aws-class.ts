@@ -126,10 +126,13 @@ export interface AwsClass {
   readonly hash: string;
 }
 
-/** IDs in the status of a class: what its selectors matched when the status was written. */
+/**
+ * IDs in the status of a class: what its selectors matched when the status was written. Empty where the condition of
+ * the part is older than the spec.
+ */
 export interface SelectedBefore {
   readonly subnets: readonly string[];
-  readonly securityGroups: readonly { readonly id: string; readonly name?: string }[];
+  readonly securityGroups: readonly string[];
   readonly amis: readonly string[];
   readonly reservations: readonly string[];
 }
@@ -191,7 +194,7 @@ function fromNodeClass(native: EC2NodeClass): AwsClass {
     ipPrefixCount: spec.ipPrefixCount,
     gpuSharing: native.metadata.annotations?.[ANNOTATION_NVIDIA_CONSUMABLE_CAPACITY],
     kubelet: spec.kubelet,
-    selectedBefore: selectedBefore(native.status),
+    selectedBefore: selectedBefore(native),
     hash: contentHash(staticPart(spec)),
   };
 }
@@ -204,7 +207,7 @@ function fromTemplate(native: AWSNodeTemplate): AwsClass {
     amiTerms: amiTerms(spec.amiSelector),
     userData: spec.userData,
     detailedMonitoring: spec.detailedMonitoring ?? false,
-    selectedBefore: selectedBefore(native.status),
+    selectedBefore: NONE_BEFORE,
     hash: contentHash(staticPart({ ...spec })),
   };
 }
@@ -217,7 +220,7 @@ function fromInline(native: Provisioner): AwsClass {
     amiTerms: [],
     userData: undefined,
     detailedMonitoring: false,
-    selectedBefore: selectedBefore(undefined),
+    selectedBefore: NONE_BEFORE,
     hash: contentHash(staticPart({ ...block })),
   };
 }
@@ -288,17 +291,21 @@ function staticPart(spec: object): unknown {
   return Object.fromEntries(Object.entries(spec).filter(([key]) => !NOT_STATIC.includes(key)));
 }
 
-function selectedBefore(status: object | undefined): SelectedBefore {
-  const written = (status ?? {}) as Readonly<Record<string, unknown>>;
-  const entries = (field: string): readonly { readonly id: string; readonly name?: string }[] => {
+const NONE_BEFORE: SelectedBefore = { subnets: [], securityGroups: [], amis: [], reservations: [] };
+
+/** An AWSNodeTemplate has no conditions, so its status does not tell of which spec it is. */
+function selectedBefore(native: EC2NodeClass): SelectedBefore {
+  const written = (native.status ?? {}) as Readonly<Record<string, unknown>>;
+  const ids = (field: string, type: string): readonly string[] => {
     const list = written[field];
-    return Array.isArray(list) ? list.filter((one) => typeof one?.id === "string") : [];
+    const seen = condition(native, type)?.observedGeneration;
+    if (!Array.isArray(list) || seen !== (native.metadata.generation ?? 0)) return [];
+    return list.flatMap((one) => (typeof one?.id === "string" ? [one.id] : []));
   };
-  const ids = (field: string): readonly string[] => entries(field).map(({ id }) => id);
   return {
-    subnets: ids("subnets"),
-    securityGroups: entries("securityGroups"),
-    amis: ids("amis"),
-    reservations: ids("capacityReservations"),
+    subnets: ids("subnets", "SubnetsReady"),
+    securityGroups: ids("securityGroups", "SecurityGroupsReady"),
+    amis: ids("amis", "AMIsReady"),
+    reservations: ids("capacityReservations", "CapacityReservationsReady"),
   };
 }

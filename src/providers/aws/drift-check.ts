@@ -58,7 +58,13 @@ async function inputOf(
 ): Promise<Omit<DriftInput, "instance">> {
   const { resolved, types } = await typesOf(settings, parts, nodeClass, claimKubelet(claim));
   const name = claim.metadata.labels?.[INSTANCE_TYPE_LABEL_KEY];
-  return { claim, nodeClass, type: types.find((one) => one.name === name), ...resolved };
+  return {
+    claim,
+    nodeClass,
+    type: types.find((one) => one.name === name),
+    ...resolved,
+    candidates: parts.amis.candidatesOf(resolved.amis),
+  };
 }
 
 async function gather(

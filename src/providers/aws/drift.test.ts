@@ -22,6 +22,7 @@ const BASE: DriftInput = {
   nodeClass: CLASS,
   type: instanceType(),
   amis: [AMI],
+  candidates: new Set(["ami-1"]),
   subnets: [{ SubnetId: "subnet-1" } as Subnet],
   securityGroups: [{ GroupId: "sg-1" } as SecurityGroup],
   instance: {

@@ -12,8 +12,10 @@ import {
 } from "../../apis/aws/labels.ts";
 import type { AwsClass } from "../../apis/hub/aws-class.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import { type Ami, amiFor } from "./ami/choose.ts";
+import type { Image } from "./api/images-and-types.ts";
 import type { Instance } from "./api/instances.ts";
 import type { SecurityGroup, Subnet } from "./api/network.ts";
 import type { CapacityReservation } from "./api/reservations.ts";
@@ -33,6 +35,8 @@ export interface DriftInput {
   readonly nodeClass: AwsClass;
   readonly type: InstanceType | undefined;
   readonly amis: readonly Ami[];
+  /** IDs of the images that `amis` were chosen from. */
+  readonly candidates: ReadonlySet<string>;
   readonly subnets: readonly Subnet[];
   readonly securityGroups: readonly SecurityGroup[];
   readonly instance: Instance | undefined;
@@ -84,7 +88,10 @@ export interface Evidence {
   readonly again: Instance | undefined;
 }
 
-type Proofs = ReadonlyMap<string, Proof<Partial<Subnet> & Partial<CapacityReservation>>>;
+type Proofs = ReadonlyMap<
+  string,
+  Proof<Partial<Subnet> & Partial<CapacityReservation> & Partial<Image>>
+>;
 
 /**
  * How image, security groups, subnet and reservation differ from what the class selects now. Empty lists of images,
@@ -172,13 +179,13 @@ function isProven(one: NodeDifference, input: DriftInput, { proofs, again }: Evi
  * Whether the node's image is proven not to be the one that its type gets now. If no image fits the type, a parameter
  * of SSM may just be missing, so what SSM does not name proves nothing then.
  */
-function isImageProven(
-  { has, lacks }: NodeDifference,
-  { nodeClass }: DriftInput,
-  proofs: Proofs,
-): boolean {
+function isImageProven({ has, lacks }: NodeDifference, input: DriftInput, proofs: Proofs): boolean {
+  const { nodeClass, candidates } = input;
   const isOut = has.every((id) => {
     const verdict = proofs.get(id)?.verdict;
+    if (verdict === "unanswered") return lacks.length > 0 && areNewer(lacks, input, proofs);
+    // If the image was no candidate when the newer one was chosen, it might be the better of the two.
+    if (verdict === "selected") return candidates.has(id);
     return verdict !== undefined && verdict !== "doubted";
   });
   if (!isOut) return false;
@@ -186,6 +193,18 @@ function isImageProven(
   const { amiTerms } = nodeClass;
   const bySsm = amiTerms.some((term) => (term.alias ?? term.ssmParameter) !== undefined);
   return amiTerms.length > 0 && !bySsm;
+}
+
+/**
+ * Whether EC2 describes these images as made after the node. Nothing is heard of an image that was deregistered: then
+ * this proves that the node's image is not the newest.
+ */
+function areNewer(images: readonly string[], { claim }: DriftInput, proofs: Proofs): boolean {
+  const launchedMs = fromRfc3339(claim.metadata.creationTimestamp);
+  return images.every((id) => {
+    const madeMs = fromRfc3339(proofs.get(id)?.one?.CreationDate);
+    return launchedMs !== undefined && madeMs !== undefined && madeMs > launchedMs;
+  });
 }
 
 function isSameDescription(a: Instance, b: Instance): boolean {

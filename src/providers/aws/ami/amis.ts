@@ -24,6 +24,8 @@ import { tagFilters } from "../subnet/filters.ts";
 import { type Ami, newestOfEach, tagRequirements, toAmi } from "./choose.ts";
 import { type SsmQuery, ssmQueries } from "./ssm-paths.ts";
 
+/** Milliseconds for which the ID of the account is cached. */
+const ACCOUNT_MS = 24 * 3_600_000;
 const SSM_MS = 24 * 3_600_000;
 /**
  * Milliseconds for which values of parameters such as `latest` and `recommended` are cached. The values change, and new
@@ -61,11 +63,13 @@ export class Amis {
   readonly #mutableSsm: TtlCache<string | undefined>;
   /** The images of a class, made from a list of EC2's images, by the search. */
   readonly #made = new WeakMap<readonly Image[], Map<string, readonly Ami[]>>();
+  /** The images that each list of images was chosen from. */
+  readonly #candidates = new WeakMap<readonly Ami[], ReadonlySet<string>>();
 
   constructor(deps: AmisDeps) {
     this.#deps = deps;
     this.#problems = new StandingProblems(deps.log, deps.clock);
-    this.#lists = new ProvenLists({ ...deps, kind: kind(deps.api.ec2) });
+    this.#lists = new ProvenLists({ ...deps, kind: kind(deps.api, deps.clock) });
     this.#ssm = new TtlCache(deps.clock, SSM_MS);
     this.#mutableSsm = new TtlCache(deps.clock, MUTABLE_SSM_MS);
   }
@@ -73,7 +77,7 @@ export class Amis {
   /** The images of the class, newest first. Empty: none matches. */
   async list(nodeClass: ClassPart): Promise<readonly Ami[]> {
     const { questions, variantsOf } = await this.#search(nodeClass);
-    const images = await this.#lists.list(questions, known(nodeClass));
+    const images = await this.#lists.list(questions, nodeClass.selectedBefore.amis);
     const { amiFamily, amiTerms, amiTagRequirements } = nodeClass;
     const key = canonicalJson([amiFamily, amiTerms, amiTagRequirements]);
     const made = this.#made.get(images) ?? new Map<string, readonly Ami[]>();
@@ -84,10 +88,17 @@ export class Amis {
       const all = images.flatMap((image) =>
         variantsOf(image).map((variant) => toAmi(image, variant, nowMs)),
       );
-      amis = newestOfEach(all.filter((ami) => ami !== undefined));
+      const usable = all.filter((ami) => ami !== undefined);
+      amis = newestOfEach(usable);
+      this.#candidates.set(amis, new Set(usable.map(({ id }) => id)));
       made.set(key, amis);
     }
     return amis;
+  }
+
+  /** IDs of the images that a list of this class was chosen from. Empty: it is no such list. */
+  candidatesOf(amis: readonly Ami[]): ReadonlySet<string> {
+    return this.#candidates.get(amis) ?? NO_CANDIDATES;
   }
 
   /** What EC2 proves about the images with these IDs and the class. */
@@ -96,7 +107,7 @@ export class Amis {
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, Proof<Image>>> {
     const { questions } = await this.#search(nodeClass);
-    return this.#lists.prove(questions, known(nodeClass), ids);
+    return this.#lists.prove(questions, nodeClass.selectedBefore.amis, ids);
   }
 
   async #search(nodeClass: ClassPart): Promise<Search> {
@@ -173,6 +184,7 @@ export class Amis {
   }
 }
 
+const NO_CANDIDATES: ReadonlySet<string> = new Set();
 const ID_FILTER = "image-id";
 const AVAILABLE: Filter = { Name: "state", Values: ["available"] };
 
@@ -180,7 +192,8 @@ function byIds(ids: readonly string[]): SelectorQuestion {
   return { Filters: [{ Name: ID_FILTER, Values: ids }, AVAILABLE] };
 }
 
-function kind(ec2: AwsApi["ec2"]): Kind<Image> {
+function kind({ ec2, sts }: AwsApi, clock: Clock): Kind<Image> {
+  const account = new TtlCache<string>(clock, ACCOUNT_MS);
   const read = async (input: DescribeImagesInput): Promise<readonly Image[]> => {
     const pages = await allPages((token) =>
       ec2.describeImages({ ...input, IncludeDeprecated: true, ...token }),
@@ -189,7 +202,10 @@ function kind(ec2: AwsApi["ec2"]): Kind<Image> {
   };
   return {
     plural: "images",
+    idPrefix: "ami-",
     idFilter: ID_FILTER,
+    // Whoever publishes images withdraws a bad one so that it is launched no more.
+    staysUnanswered: false,
     idOf: ({ ImageId }) => ImageId,
     filterable: ({ ImageId, Name, State, OwnerId, ImageOwnerAlias, Tags }) => ({
       fields: {
@@ -203,12 +219,10 @@ function kind(ec2: AwsApi["ec2"]): Kind<Image> {
     }),
     list: ({ Filters, Owners }) =>
       read({ Filters, ...(Owners === undefined ? {} : { Owners }), MaxResults: 1_000 }),
-    byId: (ImageIds) => read({ ImageIds }),
+    byId: (ImageIds) => read({ ImageIds, IncludeDisabled: true }),
+    account: () =>
+      account.get("", async () => (await sts.getCallerIdentity({})).Account).catch(() => undefined),
   };
-}
-
-function known({ selectedBefore }: ClassPart): ReadonlyMap<string, undefined> {
-  return new Map(selectedBefore.amis.map((id) => [id, undefined]));
 }
 
 /** Replaces `{kubernetesVersion}` in names and parameters by the version of the cluster. karpenter-ts only. */

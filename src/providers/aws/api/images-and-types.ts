@@ -25,6 +25,7 @@ export interface DescribeImagesInput extends Paged {
   /** Owners of the images: account ids, `self`, `amazon`. */
   readonly Owners?: readonly string[];
   readonly IncludeDeprecated?: boolean;
+  readonly IncludeDisabled?: boolean;
 }
 
 /** A page of images, in no fixed order. */

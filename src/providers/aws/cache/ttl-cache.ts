@@ -6,7 +6,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import { isPassing } from "../errors.ts";
 
-/** How long an expired answer may still be used while AWS does not answer. */
+/** How long an expired answer may still be used while AWS does not answer, if the cache's owner says nothing else. */
 const STALE_MS = 3_600_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 16_000;
@@ -24,11 +24,14 @@ interface Entry<V> {
 export class TtlCache<V> {
   readonly #clock: Clock;
   readonly #ttlMs: number;
+  readonly #staleMs: number;
   readonly #entries = new Map<string, Entry<V>>();
 
-  constructor(clock: Clock, ttlMs: number) {
+  /** `staleMs`: how long an expired answer may still be used while AWS does not answer. */
+  constructor(clock: Clock, ttlMs: number, staleMs = STALE_MS) {
     this.#clock = clock;
     this.#ttlMs = ttlMs;
+    this.#staleMs = staleMs;
   }
 
   get(key: string, load: () => Promise<V>): Promise<V> {
@@ -50,7 +53,7 @@ export class TtlCache<V> {
 
   #keep(entry: Entry<V>, value: V): V {
     entry.untilMs = this.#clock.elapsedMs() + this.#ttlMs;
-    entry.last = { value, untilMs: entry.untilMs + STALE_MS };
+    entry.last = { value, untilMs: entry.untilMs + this.#staleMs };
     entry.pauseMs = 0;
     return value;
   }

@@ -100,7 +100,10 @@ export class CapacityReservations {
   /** The reservations by id, without ended ones. Rejects if EC2 does not answer. */
   async list(nodeClass: ClassPart): Promise<readonly Reservation[]> {
     if (nodeClass.reservationTerms.length === 0) return [];
-    const found = await this.#lists.list(questions(nodeClass), known(nodeClass));
+    const found = await this.#lists.list(
+      questions(nodeClass),
+      nodeClass.selectedBefore.reservations,
+    );
     const nowMs = this.#clock.now();
     return found.flatMap((one) => this.#toReservation(one, nowMs));
   }
@@ -110,7 +113,7 @@ export class CapacityReservations {
     nodeClass: ClassPart,
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, Proof<CapacityReservation>>> {
-    return this.#lists.prove(questions(nodeClass), known(nodeClass), ids);
+    return this.#lists.prove(questions(nodeClass), nodeClass.selectedBefore.reservations, ids);
   }
 
   #kind(ec2: Ec2Api): Kind<CapacityReservation> {
@@ -124,7 +127,9 @@ export class CapacityReservations {
     };
     return {
       plural: "capacity reservations",
+      idPrefix: "cr-",
       idFilter: undefined,
+      staysUnanswered: true,
       idOf: ({ CapacityReservationId }) => CapacityReservationId,
       filterable: (one) => ({
         fields: {
@@ -214,8 +219,4 @@ function questionOf(term: CapacityReservationSelectorTerm): SelectorQuestion {
       ...tagFilters(tags),
     ],
   };
-}
-
-function known({ selectedBefore }: ClassPart): ReadonlyMap<string, undefined> {
-  return new Map(selectedBefore.reservations.map((id) => [id, undefined]));
 }

@@ -31,7 +31,7 @@ export class SecurityGroups {
 
   /** The groups, sorted by id. */
   list(nodeClass: ClassPart): Promise<readonly SecurityGroup[]> {
-    return this.#lists.list(questions(nodeClass), known(nodeClass));
+    return this.#lists.list(questions(nodeClass), nodeClass.selectedBefore.securityGroups);
   }
 
   /** What EC2 proves about the groups with these IDs and the class. */
@@ -39,7 +39,7 @@ export class SecurityGroups {
     nodeClass: ClassPart,
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, Proof<SecurityGroup>>> {
-    return this.#lists.prove(questions(nodeClass), known(nodeClass), ids);
+    return this.#lists.prove(questions(nodeClass), nodeClass.selectedBefore.securityGroups, ids);
   }
 }
 
@@ -49,7 +49,9 @@ function kind(ec2: Ec2Api): Kind<SecurityGroup> {
   const { idFilter, nameFilter } = FILTERS;
   return {
     plural: "security groups",
+    idPrefix: "sg-",
     idFilter,
+    staysUnanswered: true,
     idOf: ({ GroupId }) => GroupId,
     filterable: ({ GroupId, GroupName, Tags }) => ({
       fields: { [idFilter]: GroupId, [nameFilter]: GroupName },
@@ -71,14 +73,4 @@ function kind(ec2: Ec2Api): Kind<SecurityGroup> {
 function questions({ securityGroupTerms }: ClassPart): readonly SelectorQuestion[] {
   const sets = filterSets(securityGroupTerms, FILTERS.idFilter, FILTERS.nameFilter);
   return sets.map((Filters) => ({ Filters }));
-}
-
-/** A launch needs only the ID of a group, so the status of the class tells enough. */
-function known({ selectedBefore }: ClassPart): ReadonlyMap<string, SecurityGroup> {
-  return new Map(
-    selectedBefore.securityGroups.map(({ id, name = "" }) => [
-      id,
-      { GroupId: id, GroupName: name, Tags: [] },
-    ]),
-  );
 }

@@ -11,7 +11,7 @@ interface Thing {
 }
 
 const RED: readonly SelectorQuestion[] = [{ Filters: [{ Name: "tag:team", Values: ["red"] }] }];
-const NONE = new Map();
+const NONE: readonly string[] = [];
 const MINUTE = 60_000;
 
 /** Lists over a small account. `hidden`: IDs that EC2 does not list; `mute`: IDs that it does not describe either. */
@@ -25,6 +25,11 @@ function world() {
   const hidden = new Set<string>();
   const mute = new Set<string>();
   const asked: string[] = [];
+  /** `list`, `byId`: EC2 throttles these calls. */
+  const throttled = new Set<string>();
+  const throttle = (call: string): void => {
+    if (throttled.has(call)) throw new AwsError("RequestLimitExceeded", "too many calls", 503);
+  };
   const said: string[] = [];
   const log: Logger = {
     ...SILENT,
@@ -36,16 +41,23 @@ function world() {
     refreshMs: MINUTE,
     kind: {
       plural: "things",
+      idPrefix: "",
+      staysUnanswered: true,
       idFilter: "thing-id",
       idOf: ({ id }) => id,
       filterable: ({ id, team }) => ({
         fields: { "thing-id": id },
         tags: [{ Key: "team", Value: team }],
       }),
-      list: async () =>
-        [...things.keys()].filter((id) => things.get(id) === "red" && !hidden.has(id)).map(of),
+      list: async () => {
+        throttle("list");
+        return [...things.keys()]
+          .filter((id) => things.get(id) === "red" && !hidden.has(id))
+          .map(of);
+      },
       byId: async (ids) => {
         asked.push(ids.join());
+        throttle("byId");
         const missing = ids.filter((id) => !things.has(id));
         if (missing.length > 0) throw new AwsError("InvalidSubnetID.NotFound", missing.join());
         return ids.filter((id) => !mute.has(id)).map(of);
@@ -62,7 +74,7 @@ function world() {
     const proofs = await settle(lists.prove(RED, NONE, all));
     return all.map((id) => proofs.get(id)?.verdict).join();
   };
-  return { clock, things, hidden, mute, asked, said, ids, verdicts };
+  return { clock, things, hidden, mute, asked, throttled, said, ids, verdicts, lists, settle };
 }
 
 describe("a list of what a selector matches", () => {
@@ -113,12 +125,9 @@ describe("a list of what a selector matches", () => {
     const { ids, asked, hidden, mute } = world();
     hidden.add("a").add("b");
     mute.add("b");
-    const known = new Map([
-      ["a", undefined],
-      ["b", { id: "b", team: "red" }],
-      ["c", undefined],
-    ]);
-    expect(await ids(known)).toBe("a,b");
+    const known = ["a", "b", "c"];
+    // EC2 answers nothing about "b", and this process never saw that it is selected.
+    expect(await ids(known)).toBe("a");
     expect(asked).toEqual(["a,b,c"]);
     expect(await ids(known, [{ Filters: [{ Name: "thing-id", Values: ["x"] }] }])).toBe("");
     expect(asked).toHaveLength(1);
@@ -146,5 +155,52 @@ describe("what is proven about an object and a selector", () => {
     await ids();
     things.set("a", "blue");
     expect(await verdicts("a")).toBe("doubted");
+  });
+
+  it("is not lost while another object is proven at the same time", async () => {
+    const { lists, settle, hidden } = world();
+    hidden.add("a").add("b");
+    const members = async (id: string): Promise<string> => {
+      const proofs = await lists.prove(RED, NONE, [id]);
+      const all = await lists.list(RED, NONE);
+      return `${proofs.get(id)?.verdict}: ${all.map((one) => one.id).join()}`;
+    };
+    const [a, b] = await settle(Promise.all([members("a"), members("b")]));
+    expect([a, b]).toEqual(["selected: a,b", "selected: a,b"]);
+  });
+
+  it("is no more than a refresh time old, also while lists are throttled", async () => {
+    const { verdicts, clock, things, throttled } = world();
+    expect(await verdicts("a", "c")).toBe("selected,refused");
+    throttled.add("list");
+    things.set("c", "red");
+    await clock.advance(MINUTE);
+    expect(await verdicts("a", "c")).toBe("selected,selected");
+  });
+
+  it("is not known while the questions by ID fail", async () => {
+    const { verdicts, throttled, clock } = world();
+    throttled.add("byId");
+    const refused = expect(verdicts("c")).rejects.toThrow("too many calls");
+    await refused;
+    throttled.clear();
+    await clock.advance(20_000);
+    expect(await verdicts("c")).toBe("refused");
+  });
+});
+
+describe("the log of what a list lacks", () => {
+  it("says it again if the object was listed in between", async () => {
+    const { ids, clock, hidden, said } = world();
+    await ids();
+    for (let times = 1; times <= 2; times++) {
+      hidden.add("a");
+      await clock.advance(MINUTE);
+      await ids();
+      expect(said).toHaveLength(times);
+      hidden.delete("a");
+      await clock.advance(MINUTE);
+      await ids();
+    }
   });
 });

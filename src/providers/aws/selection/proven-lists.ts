@@ -1,22 +1,23 @@
 /**
  * Lists of what selector terms match, for subnets, security groups, images and capacity reservations. EC2's list may be
- * short. So an object that was selected before is asked for by its ID if the list lacks it. It leaves only if EC2 says
- * that it does not exist, or describes it so that it fails the terms. Otherwise it stays selected, for an hour at most.
- * Before a node drifts, EC2 is asked in the same way for the objects that the node has or should have. Answers by ID
- * are kept as long as the list.
+ * short. So an object that was selected before is asked for by its ID if the list lacks it. It leaves if EC2 says that
+ * it does not exist, or describes it so that it fails the terms. An object without an answer stays selected for an hour
+ * at most, if this process itself saw it selected; an image does not. Before a node drifts, EC2 is asked in the same way
+ * for the objects that the node has or should have.
  */
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { Logger } from "../../../base/log.ts";
 import { StandingProblems } from "../../../base/standing-problems.ts";
 import type { Filter } from "../api/call.ts";
-import type { Batcher } from "../batch/batcher.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
-import { type ById, createById } from "./by-id.ts";
+import { AnswersById, type ById, type ByIdKind } from "./by-id.ts";
 import { type FilteredObject, fits, passes } from "./passes.ts";
 
 /** Milliseconds for which an object stays selected that EC2 neither lists nor describes. */
 const DOUBTED_MS = 3_600_000;
+/** How many IDs of a class's status EC2 is asked for: a status can be edited. */
+const MAX_KNOWN = 200;
 
 /** One question of a selector. An object is selected if it answers one of the selector's questions. */
 export interface SelectorQuestion {
@@ -28,20 +29,16 @@ export interface SelectorQuestion {
 }
 
 /** One kind of object: how EC2 is asked for it, and what filters see of it. */
-export interface Kind<T> {
-  /** The plural for the log, such as `subnets`. */
-  readonly plural: string;
+export interface Kind<T> extends ByIdKind<T> {
   /** EC2's filter by ID, such as `subnet-id`. Undefined: EC2 has none for the kind. */
   readonly idFilter: string | undefined;
-  idOf(one: T): string;
+  /** Whether an object stays selected for an hour that EC2 neither lists nor describes any more. */
+  readonly staysUnanswered: boolean;
   filterable(one: T): FilteredObject;
   list(question: SelectorQuestion): Promise<readonly T[]>;
-  /** Rejects with EC2's error if there is no object with one of the IDs. */
-  byId(ids: readonly string[]): Promise<readonly T[]>;
+  /** The ID of the account, for the owner `self`. Undefined: it is not known. */
+  account?(): Promise<string | undefined>;
 }
-
-/** Objects that were selected before, by ID. Undefined: only the ID is known. */
-export type SelectedOnce<T> = ReadonlyMap<string, T | undefined>;
 
 /**
  * What is proven about an object and a selector.
@@ -49,9 +46,10 @@ export type SelectedOnce<T> = ReadonlyMap<string, T | undefined>;
  * - `refused`: EC2 describes it by ID, it answers none, and no list contains it.
  * - `unknown`: EC2 says that there is none with this ID, and no list contains it.
  * - `excluded`: EC2 does not describe it, but all questions are about other IDs.
- * - `doubted`: EC2 does not describe it, or its list and its description contradict each other.
+ * - `unanswered`: EC2 neither lists nor describes it, and does not say that there is none.
+ * - `doubted`: EC2's list and its answer by ID contradict each other.
  */
-export type Verdict = "selected" | "refused" | "unknown" | "excluded" | "doubted";
+export type Verdict = "selected" | "refused" | "unknown" | "excluded" | "unanswered" | "doubted";
 
 /** What is proven about an ID, and the object as EC2 describes it by ID. */
 export interface Proof<T> {
@@ -59,11 +57,28 @@ export interface Proof<T> {
   readonly one: T | undefined;
 }
 
+/** A selector: its questions, and the list that EC2 answered. */
 interface View<T> {
+  readonly key: string;
+  readonly questions: readonly SelectorQuestion[];
   readonly listed: ReadonlyMap<string, T>;
-  /** EC2's answers by ID. */
-  readonly asked: Map<string, ById<T>>;
+}
+
+/** EC2's answers by ID, and the account if a question needs it. */
+interface Answers<T> {
+  readonly byId: ReadonlyMap<string, ById<T>>;
+  readonly account: string | undefined;
+}
+
+/** What this process knows about a selector. */
+interface Memory<T> {
+  /** The selected objects, sorted by ID, and the list that they were made from. */
   members: readonly T[];
+  byId: ReadonlyMap<string, T>;
+  listed: View<T>["listed"] | undefined;
+  /** Objects that the list lacked and a warning named, and since when they are without an answer. */
+  readonly lackedMs: Map<string, number>;
+  usedMs: number;
 }
 
 /** The dependencies of {@link ProvenLists}. */
@@ -71,7 +86,7 @@ export interface ProvenListsDeps<T> {
   readonly kind: Kind<T>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long a list is kept. */
+  /** How long a list, and an answer by ID, are kept. */
   readonly refreshMs: number;
 }
 
@@ -82,148 +97,185 @@ export class ProvenLists<T> {
   readonly #log: Logger;
   readonly #told: StandingProblems;
   readonly #views: TtlCache<View<T>>;
-  readonly #byId: Batcher<string, ById<T>>;
-  /** The last members of each selector, and when they were last asked for. */
-  readonly #last = new Map<string, { readonly members: readonly T[]; readonly atMs: number }>();
-  /** Since when EC2 neither lists nor describes an object that was selected, by selector and ID. */
-  readonly #doubtedMs = new Map<string, number>();
+  readonly #byId: AnswersById<T>;
+  readonly #memories = new Map<string, Memory<T>>();
 
-  constructor({ kind, clock, log, refreshMs }: ProvenListsDeps<T>) {
+  constructor(deps: ProvenListsDeps<T>) {
+    const { kind, clock, log, refreshMs } = deps;
     this.#kind = kind;
     this.#clock = clock;
     this.#log = log;
     this.#told = new StandingProblems(log, clock);
     this.#views = new TtlCache(clock, refreshMs);
-    this.#byId = createById(clock, (ids) => kind.byId(ids), kind.idOf);
+    this.#byId = new AnswersById(deps);
   }
 
-  /** The selected objects, by ID. The same array while nothing changes. `known`: objects that were selected before. */
+  /**
+   * The selected objects, by ID. The same array while nothing changes. `known`: IDs of objects that were selected
+   * before. Rejects if EC2 does not answer.
+   */
   async list(
     questions: readonly SelectorQuestion[],
-    known: SelectedOnce<T>,
+    known: readonly string[],
   ): Promise<readonly T[]> {
-    const key = canonicalJson(questions);
-    const view = await this.#views.get(key, () => this.#read(questions));
-    const before = new Map(known);
-    for (const one of this.#last.get(key)?.members ?? []) before.set(this.#kind.idOf(one), one);
-    const lacking = [...before.keys()].filter(
-      (id) => !view.listed.has(id) && mayAnswer(questions, id, this.#kind.idFilter),
-    );
-    await this.#ask(view, lacking);
-    const added = lacking.flatMap((id) => this.#kept(questions, view, { id, key, before }));
-    for (const id of view.listed.keys()) this.#doubtedMs.delete(`${key} ${id}`);
-    view.members = membersOf(view, added, this.#kind.idOf);
-    this.#remember(key, view.members);
-    return view.members;
+    const view = await this.#view(questions);
+    const lacking = this.#lacking(view, known);
+    const memory = this.#memory(view.key);
+    if (lacking.length === 0 && memory.listed === view.listed) return memory.members;
+    return this.#settle(view, known, await this.#ask(questions, lacking));
   }
 
-  /** Asks EC2 for each of the objects by ID, and says what is proven. */
+  /** Asks EC2 for each of the objects by ID, and says what is proven. Rejects if EC2 does not answer. */
   async prove(
     questions: readonly SelectorQuestion[],
-    known: SelectedOnce<T>,
+    known: readonly string[],
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, Proof<T>>> {
-    await this.list(questions, known);
-    const key = canonicalJson(questions);
-    const view = await this.#views.get(key, () => this.#read(questions));
-    await this.#ask(view, ids);
+    const view = await this.#view(questions);
+    const all = [...new Set([...ids, ...known])];
+    const answers = await this.#ask(questions, [...ids, ...this.#lacking(view, known)]);
+    const proofs = new Map(ids.map((id) => [id, this.#proof(view, answers, id)]));
     // An object that the list lacks, although it is selected, joins the members.
-    await this.list(questions, new Map([...ids.map((id) => [id, undefined] as const), ...known]));
-    return new Map(ids.map((id) => [id, this.#proof(questions, view, id)]));
+    this.#settle(view, all, answers);
+    return proofs;
   }
 
-  #proof(questions: readonly SelectorQuestion[], { listed, asked }: View<T>, id: string): Proof<T> {
-    const answer = asked.get(id);
+  #proof({ key, questions, listed }: View<T>, answers: Answers<T>, id: string): Proof<T> {
+    const answer = answers.byId.get(id);
     const isListed = listed.has(id);
+    if (answer === undefined && isListed) return { verdict: "doubted", one: undefined };
     if (answer === undefined) {
-      const mayBe = isListed || mayAnswer(questions, id, this.#kind.idFilter);
-      return { verdict: mayBe ? "doubted" : "excluded", one: undefined };
+      const mayBe = mayAnswer(questions, id, this.#kind.idFilter);
+      return { verdict: mayBe ? "unanswered" : "excluded", one: undefined };
     }
     if (answer === "unknown") return { verdict: isListed ? "doubted" : "unknown", one: undefined };
-    if (this.#answersOne(questions, answer)) return { verdict: "selected", one: answer };
+    const wasSelected = isListed || this.#memory(key).byId.has(id);
+    if (this.#answersOne(questions, answer, { ...answers, wasSelected }))
+      return { verdict: "selected", one: answer };
     return { verdict: isListed ? "doubted" : "refused", one: answer };
   }
 
-  /** The object that the list lacks, as a list: empty if it is not selected any more. */
-  #kept(
-    questions: readonly SelectorQuestion[],
-    view: View<T>,
-    { id, key, before }: { id: string; key: string; before: SelectedOnce<T> },
-  ): readonly T[] {
-    const { plural } = this.#kind;
-    const answer = view.asked.get(id);
-    const place = `${key} ${id}`;
-    if (answer !== undefined) {
-      this.#doubtedMs.delete(place);
-      if (answer === "unknown" || !this.#answersOne(questions, answer)) return [];
-      this.#warn(
-        place,
-        `EC2's list of ${plural} lacks one that EC2 describes by ID and that the selector matches; it stays selected`,
-        id,
-      );
-      return [answer];
+  /** IDs of objects that were selected before and that the list lacks. */
+  #lacking({ key, questions, listed }: View<T>, known: readonly string[]): readonly string[] {
+    const { byId } = this.#memory(key);
+    const isLacking = (id: string): boolean =>
+      !listed.has(id) && mayAnswer(questions, id, this.#kind.idFilter);
+    const ofMemory = [...byId.keys()].filter(isLacking);
+    const others = known.filter((id) => !byId.has(id) && isLacking(id));
+    return [...ofMemory, ...others.slice(0, MAX_KNOWN)];
+  }
+
+  /**
+   * The members that follow from the list and the answers. No other work is done between the reading of the memory and
+   * its change, so two callers at once do not undo each other's changes.
+   */
+  #settle(view: View<T>, known: readonly string[], answers: Answers<T>): readonly T[] {
+    const { idOf } = this.#kind;
+    const memory = this.#memory(view.key);
+    const added = new Map<string, T>();
+    for (const id of this.#lacking(view, known)) {
+      const one = this.#kept(view, answers, id);
+      if (one !== undefined) added.set(id, one);
     }
-    const one = before.get(id);
-    if (one === undefined) return [];
-    const nowMs = this.#clock.elapsedMs();
-    const sinceMs = this.#doubtedMs.get(place) ?? nowMs;
-    this.#doubtedMs.set(place, sinceMs);
-    if (nowMs - sinceMs >= DOUBTED_MS) return [];
-    this.#warn(
-      place,
-      `EC2 neither lists nor describes one of the ${plural} that were selected, and does not say that it is gone; it stays selected for an hour`,
-      id,
+    for (const id of memory.lackedMs.keys()) {
+      if (added.has(id)) continue;
+      memory.lackedMs.delete(id);
+      this.#told.over(`${view.key} ${id}`);
+    }
+    const all = [...view.listed.values(), ...added.values()].sort((a, b) =>
+      idOf(a) < idOf(b) ? -1 : 1,
     );
-    return [one];
+    memory.listed = view.listed;
+    if (all.length === memory.members.length && all.every((one, at) => one === memory.members[at]))
+      return memory.members;
+    memory.members = all;
+    memory.byId = new Map(all.map((one) => [idOf(one), one]));
+    return all;
   }
 
-  /** Keeps the members, and forgets what nobody asked for since an hour. */
-  #remember(key: string, members: readonly T[]): void {
+  /** The object that the list lacks. Undefined: it is not selected any more. */
+  #kept({ key, questions }: View<T>, answers: Answers<T>, id: string): T | undefined {
+    const { plural, staysUnanswered } = this.#kind;
+    const { byId, lackedMs } = this.#memory(key);
+    const before = byId.get(id);
+    // Another caller has just added it, with an answer of its own.
+    if (!answers.byId.has(id)) return before;
+    const answer = answers.byId.get(id);
+    if (answer === "unknown") return undefined;
     const nowMs = this.#clock.elapsedMs();
-    this.#last.set(key, { members, atMs: nowMs });
-    for (const [one, { atMs }] of this.#last) if (nowMs - atMs > DOUBTED_MS) this.#last.delete(one);
-    for (const [one, sinceMs] of this.#doubtedMs)
-      if (nowMs - sinceMs > 2 * DOUBTED_MS) this.#doubtedMs.delete(one);
+    const warn = (message: string, sinceMs: number): void => {
+      lackedMs.set(id, sinceMs);
+      if (this.#told.isNews(`${key} ${id}`, message)) this.#log.warn(message, { id });
+    };
+    if (answer !== undefined) {
+      if (!this.#answersOne(questions, answer, { ...answers, wasSelected: before !== undefined }))
+        return undefined;
+      warn(
+        `EC2's list of ${plural} lacks one that EC2 describes by ID and that the selector matches; it stays selected`,
+        Number.POSITIVE_INFINITY,
+      );
+      return answer;
+    }
+    if (before === undefined || !staysUnanswered) return undefined;
+    const sinceMs = Math.min(lackedMs.get(id) ?? nowMs, nowMs);
+    if (nowMs - sinceMs >= DOUBTED_MS) return undefined;
+    warn(
+      `EC2 neither lists nor describes one of the ${plural} that were selected, and does not say that it is gone; it stays selected for an hour`,
+      sinceMs,
+    );
+    return before;
   }
 
-  #warn(place: string, message: string, id: string): void {
-    if (this.#told.isNews(place, message)) this.#log.warn(message, { id });
+  /** What is known about the selector. What nobody asked for since an hour is forgotten. */
+  #memory(key: string): Memory<T> {
+    const nowMs = this.#clock.elapsedMs();
+    let memory = this.#memories.get(key);
+    if (memory === undefined) {
+      for (const [one, { usedMs, lackedMs }] of this.#memories) {
+        if (nowMs - usedMs <= DOUBTED_MS) continue;
+        this.#memories.delete(one);
+        for (const id of lackedMs.keys()) this.#told.over(`${one} ${id}`);
+      }
+      memory = { members: [], byId: new Map(), listed: undefined, lackedMs: new Map(), usedMs: 0 };
+      this.#memories.set(key, memory);
+    }
+    memory.usedMs = nowMs;
+    return memory;
   }
 
-  #answersOne(questions: readonly SelectorQuestion[], one: T): boolean {
+  #answersOne(questions: readonly SelectorQuestion[], one: T, facts: OwnerFacts): boolean {
     const { idOf, filterable } = this.#kind;
     return questions.some(
       ({ Filters, Owners, ids }) =>
         (ids?.includes(idOf(one)) ?? true) &&
         passes(Filters, filterable(one)) &&
-        isOwnedBy(Owners, filterable(one)),
+        isOwnedBy(Owners, filterable(one), facts),
     );
   }
 
-  async #ask(view: View<T>, ids: readonly string[]): Promise<void> {
-    await Promise.all(
-      [...new Set(ids)]
-        .filter((id) => !view.asked.has(id))
-        .map(async (id) => view.asked.set(id, await this.#byId.ask(id))),
-    );
+  async #ask(questions: readonly SelectorQuestion[], ids: readonly string[]): Promise<Answers<T>> {
+    const isOwn = ids.length > 0 && questions.some(({ Owners }) => Owners?.includes("self"));
+    const [byId, account] = await Promise.all([
+      this.#byId.ask(ids),
+      isOwn ? this.#kind.account?.() : undefined,
+    ]);
+    return { byId, account };
   }
 
-  async #read(questions: readonly SelectorQuestion[]): Promise<View<T>> {
-    const answers = await Promise.all(questions.map((one) => this.#kind.list(one)));
-    const listed = new Map(answers.flat().map((one) => [this.#kind.idOf(one), one]));
-    return { listed, asked: new Map(), members: [] };
+  #view(questions: readonly SelectorQuestion[]): Promise<View<T>> {
+    const key = canonicalJson(questions);
+    return this.#views.get(key, async () => {
+      const answers = await Promise.all(questions.map((one) => this.#kind.list(one)));
+      const listed = new Map(answers.flat().map((one) => [this.#kind.idOf(one), one]));
+      return { key, questions, listed };
+    });
   }
 }
 
-/** The members by ID: those that are listed, and those that were added. The old array if nothing changed. */
-function membersOf<T>(
-  { listed, members }: View<T>,
-  added: readonly T[],
-  idOf: (one: T) => string,
-): readonly T[] {
-  const all = [...listed.values(), ...added].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
-  const isSame = all.length === members.length && all.every((one, at) => one === members[at]);
-  return isSame ? members : all;
+/** What says whether the owner `self` has an object: the account, and whether the object was selected before. */
+interface OwnerFacts {
+  readonly account: string | undefined;
+  readonly wasSelected: boolean;
 }
 
 /** Whether an object with this ID can be selected, whatever its properties. */
@@ -241,11 +293,19 @@ function mayAnswer(
   );
 }
 
-/** Whether one of the owners may have the object. The account's own ID is not known, so `self` fits more. */
-function isOwnedBy(owners: readonly string[] | undefined, { fields }: FilteredObject): boolean {
+/**
+ * Whether one of the owners has the object. While the account is not known, `self` has only what was selected before: a
+ * list of EC2 that was asked for `self` contained it.
+ */
+function isOwnedBy(
+  owners: readonly string[] | undefined,
+  { fields }: FilteredObject,
+  { account, wasSelected }: OwnerFacts,
+): boolean {
   if (owners === undefined) return true;
   const { "owner-id": id, "owner-alias": alias } = fields;
-  return owners.some((owner) =>
-    owner === "self" ? alias === undefined : owner === id || owner === alias,
-  );
+  return owners.some((owner) => {
+    if (owner !== "self") return owner === id || owner === alias;
+    return account === undefined ? wasSelected : id === account;
+  });
 }

@@ -39,7 +39,7 @@ export class Subnets {
 
   /** The subnets of the class: those with the most free addresses first, then by id. */
   async list(nodeClass: ClassPart): Promise<readonly Subnet[]> {
-    const found = await this.#lists.list(questions(nodeClass), known(nodeClass));
+    const found = await this.#lists.list(questions(nodeClass), nodeClass.selectedBefore.subnets);
     return [...found].sort(
       (a, b) =>
         b.AvailableIpAddressCount - a.AvailableIpAddressCount || (a.SubnetId < b.SubnetId ? -1 : 1),
@@ -48,7 +48,7 @@ export class Subnets {
 
   /** What EC2 proves about the subnets with these IDs and the class. */
   prove(nodeClass: ClassPart, ids: readonly string[]): Promise<ReadonlyMap<string, Proof<Subnet>>> {
-    return this.#lists.prove(questions(nodeClass), known(nodeClass), ids);
+    return this.#lists.prove(questions(nodeClass), nodeClass.selectedBefore.subnets, ids);
   }
 
   /** The subnet to launch into, for each zone. A zone whose subnets have no free address is left out. */
@@ -91,7 +91,9 @@ export class Subnets {
     const { idFilter } = FILTERS;
     return {
       plural: "subnets",
+      idPrefix: "subnet-",
       idFilter,
+      staysUnanswered: true,
       idOf: ({ SubnetId }) => SubnetId,
       filterable: ({ SubnetId, Tags }) => ({ fields: { [idFilter]: SubnetId }, tags: Tags }),
       list: async ({ Filters }) => {
@@ -124,8 +126,4 @@ const FILTERS = { idFilter: "subnet-id", nameFilter: "tag:Name" } as const;
 function questions({ subnetTerms }: ClassPart): readonly SelectorQuestion[] {
   const sets = filterSets(subnetTerms, FILTERS.idFilter, FILTERS.nameFilter);
   return sets.map((Filters) => ({ Filters }));
-}
-
-function known({ selectedBefore }: ClassPart): ReadonlyMap<string, undefined> {
-  return new Map(selectedBefore.subnets.map((id) => [id, undefined]));
 }

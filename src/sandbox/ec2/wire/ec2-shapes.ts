@@ -15,7 +15,7 @@ DescribeSubnetsRequest: Filters=Filter:[Filter] SubnetIds=SubnetId:[s] NextToken
 DescribeSecurityGroupsRequest: GroupIds=GroupId:[s] NextToken MaxResults:n DryRun:b
     Filters=Filter:[Filter]
 DescribeAvailabilityZonesRequest: DryRun:b Filters=Filter:[Filter]
-DescribeImagesRequest: ImageIds=ImageId:[s] Owners=Owner:[s] IncludeDeprecated:b MaxResults:n
+DescribeImagesRequest: ImageIds=ImageId:[s] Owners=Owner:[s] IncludeDeprecated:b IncludeDisabled:b MaxResults:n
     NextToken DryRun:b Filters=Filter:[Filter]
 DescribeInstanceTypesRequest: DryRun:b InstanceTypes=InstanceType:[s] Filters=Filter:[Filter]
     MaxResults:n NextToken
