@@ -37,7 +37,10 @@ export async function selectionDrift(
   const found = differences({ ...first, instance });
   const none: Evidence = { proofs: NO_PROOFS, again: undefined };
   if (found.length === 0) return provenDrift({ ...first, instance }, none).reason;
-  const evidence = await gather(parts, nodeClass, { found, instanceId: id });
+  // Without the feature gate ReservedCapacity a class selects no reservation, whatever its terms say.
+  const { reservedCapacity = true } = of.deps.settings;
+  const selecting = reservedCapacity ? nodeClass : { ...nodeClass, reservationTerms: [] };
+  const evidence = await gather(parts, selecting, { found, instanceId: id });
   const input = { ...(await inputOf(of, claim, nodeClass)), instance };
   const { reason, doubted } = provenDrift(input, evidence);
   for (const one of doubted) tell(of, nodeClass, one);
@@ -69,14 +72,14 @@ async function inputOf(
 
 async function gather(
   parts: AwsParts,
-  nodeClass: AwsClass,
+  selecting: AwsClass,
   { found, instanceId }: { readonly found: readonly NodeDifference[]; readonly instanceId: string },
 ): Promise<Evidence> {
   const prove = async (kind: ProvenKind): Promise<Evidence["proofs"][ProvenKind]> => {
     const ids = found
       .filter((one) => one.kind === kind)
       .flatMap(({ has, lacks }) => [...has, ...lacks]);
-    return ids.length === 0 ? new Map() : parts[kind].prove(nodeClass, ids);
+    return ids.length === 0 ? new Map() : parts[kind].prove(selecting, ids);
   };
   const ofInstance = found.some(({ kind }) => kind !== "amis");
   const [again, amis, subnets, securityGroups, reservations] = await Promise.all([

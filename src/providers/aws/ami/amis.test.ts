@@ -101,7 +101,7 @@ describe("an image of another account that the status of the class names", () =>
     const { problems, verdicts } = account([...images, image("ami-x", "2025-02-01", FOREIGN)]);
     problems.sts = true;
     expect(await verdicts(classOf([{ name: "golden-*" }]), ["ami-own", "ami-x"])).toBe(
-      "selected,refused",
+      "selected,doubted",
     );
   });
 });

@@ -47,7 +47,8 @@ export interface Kind<T> extends ByIdKind<T> {
  * - `unknown`: EC2 says that there is none with this ID, and no list contains it.
  * - `excluded`: EC2 does not describe it, but all questions are about other IDs.
  * - `unanswered`: EC2 neither lists nor describes it, and does not say that there is none.
- * - `doubted`: EC2's list and its answer by ID contradict each other.
+ * - `doubted`: EC2's list and its answer by ID contradict each other, or only the account tells whether it answers a
+ *   question, and the account is not known.
  */
 export type Verdict = "selected" | "refused" | "unknown" | "excluded" | "unanswered" | "doubted";
 
@@ -149,10 +150,12 @@ export class ProvenLists<T> {
       return { verdict: mayBe ? "unanswered" : "excluded", one: undefined };
     }
     if (answer === "unknown") return { verdict: isListed ? "doubted" : "unknown", one: undefined };
-    const wasSelected = isListed || this.#memory(key).byId.has(id);
-    if (this.#answersOne(questions, answer, { ...answers, wasSelected }))
+    const isSelected = (wasSelected: boolean): boolean =>
+      this.#answersOne(questions, answer, { ...answers, wasSelected });
+    if (isSelected(isListed || this.#memory(key).byId.has(id)))
       return { verdict: "selected", one: answer };
-    return { verdict: isListed ? "doubted" : "refused", one: answer };
+    // While the account is unknown, the object may be its own and answer a question.
+    return { verdict: isListed || isSelected(true) ? "doubted" : "refused", one: answer };
   }
 
   /** IDs of objects that were selected before and that the list lacks. */
