@@ -67,7 +67,7 @@ export const CLAIM_ACTS = {
     askedBy: "the settings",
     views: ["pods", "nodes", "claims", "pools"],
     proof:
-      "the claim, read live by UID, still bears the mark of this command; a difference of image, subnet, security groups or reservation is described by the cloud, asked by ID; budgets hold; before the command begins, the pods of the nodes that take its pods, listed live, are all known; where its node is to be empty, the pods of that node, listed live after it was closed, are none that would want another",
+      "the claim, read live by UID, still bears the mark of this command; a node that drifted bears the condition Drifted, which is checked again every five minutes and not by the command: at the last check the cloud, asked by ID, proved a difference of image, subnet, security groups or reservation; budgets hold; before the command begins, the pods of the nodes that take its pods, listed live, are all known; where its node is to be empty, the pods of that node, listed live after it was closed, are none that would want another",
     byClock: false,
     braked: false,
     test: "src/controllers/disruption/disruption.test.ts: keeps and untaints an empty node if the API server has pods there that the mirror lacks",

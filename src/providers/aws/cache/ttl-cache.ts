@@ -6,7 +6,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import { isPassing } from "../errors.ts";
 
-/** How long an expired answer may still be used while AWS does not answer, if the cache's owner says nothing else. */
+/** How long an expired answer may still be used while AWS does not answer. A cache may have a shorter time. */
 const STALE_MS = 3_600_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 16_000;
