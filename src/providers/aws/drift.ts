@@ -1,7 +1,7 @@
 /**
  * Whether a launched instance still matches its node class: first by the hash of the static fields, then by what the
- * selectors match now. A list or description of EC2 may be short or wrong. So a difference is drift only if EC2 proves it
- * when it is asked by ID. Pure; the first reason found is returned.
+ * selectors match now. A list or description of EC2 may be short or wrong. So a difference is drift only if EC2 proves
+ * it when it is asked by ID. Pure; the first reason found is returned.
  * upstream: pkg/cloudprovider/drift.go
  */
 import {

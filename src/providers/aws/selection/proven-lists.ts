@@ -2,8 +2,8 @@
  * Lists of what selector terms match, for subnets, security groups, images and capacity reservations. EC2's list may be
  * short. So an object that was selected before is asked for by its ID if the list lacks it. It leaves if EC2 says that
  * it does not exist, or describes it so that it fails the terms. An object without an answer stays selected for an hour
- * at most, if this process itself saw it selected; an image does not. Before a node drifts, EC2 is asked in the same way
- * for the objects that the node has or should have.
+ * at most, if this process itself saw it selected; an image does not. Before a node drifts, EC2 is asked by ID for the
+ * objects that the node has or should have.
  */
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
@@ -160,10 +160,13 @@ export class ProvenLists<T> {
 
   /** IDs of objects that were selected before and that the list lacks. */
   #lacking({ key, questions, listed }: View<T>, known: readonly string[]): readonly string[] {
-    const { byId } = this.#memory(key);
+    const memory = this.#memory(key);
+    const { byId } = memory;
     const isLacking = (id: string): boolean =>
       !listed.has(id) && mayAnswer(questions, id, this.#kind.idFilter);
-    const ofMemory = [...byId.keys()].filter(isLacking);
+    // Members that were made from this list alone are in it.
+    const isWhole = memory.listed === listed && memory.lackedMs.size === 0;
+    const ofMemory = isWhole ? [] : [...byId.keys()].filter(isLacking);
     const others = known.filter((id) => !byId.has(id) && isLacking(id));
     return [...ofMemory, ...others.slice(0, MAX_KNOWN)];
   }
