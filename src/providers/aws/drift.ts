@@ -176,11 +176,11 @@ function isProven(one: NodeDifference, input: DriftInput, { proofs, again }: Evi
 }
 
 /**
- * Whether the node's image is proven not to be the one that its type gets now. If no image fits the type, a parameter
- * of SSM may just be missing, so what SSM does not name proves nothing then.
+ * Whether the node's image is proven not to be the one that its type gets now. Where no image fits the type, it is proven
+ * that the class does not select the node's image: a parameter of SSM counts as missing only if SSM says so.
  */
 function isImageProven({ has, lacks }: NodeDifference, input: DriftInput, proofs: Proofs): boolean {
-  const { nodeClass, candidates } = input;
+  const { candidates } = input;
   const isOut = has.every((id) => {
     const verdict = proofs.get(id)?.verdict;
     if (verdict === "unanswered") return lacks.length > 0 && areNewer(lacks, input, proofs);
@@ -189,10 +189,7 @@ function isImageProven({ has, lacks }: NodeDifference, input: DriftInput, proofs
     return verdict !== undefined && verdict !== "doubted";
   });
   if (!isOut) return false;
-  if (lacks.length > 0) return lacks.every((id) => proofs.get(id)?.verdict === "selected");
-  const { amiTerms } = nodeClass;
-  const bySsm = amiTerms.some((term) => (term.alias ?? term.ssmParameter) !== undefined);
-  return amiTerms.length > 0 && !bySsm;
+  return lacks.every((id) => proofs.get(id)?.verdict === "selected");
 }
 
 /**
