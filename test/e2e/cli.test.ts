@@ -131,6 +131,23 @@ async function watchPods(name: string, port: string): Promise<{ closed: Promise<
   });
 }
 
+/** A pod for which no instance type is large enough. */
+const TOO_LARGE = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements: []
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: default}
+spec: {containers: [{name: a, image: x, resources: {requests: {cpu: "5000"}}}]}
+`;
+
 describe("the command line", () => {
   it("prints one sentence about an error, points to the help after wrong usage, and exits with an error", async () => {
     writeFileSync(join(folder, "broken.yaml"), "name: [");
@@ -186,6 +203,29 @@ describe("the command line", () => {
       expect(ran[index]?.err).toMatch(sentence);
       expect(ran[index]).toMatchObject({ code: 1, out: "" });
     }
+  });
+
+  it("keeps the exit code of a plan that nobody reads, and ends an endless command with 141", async () => {
+    const manifests = join(folder, "too-large.yaml");
+    writeFileSync(manifests, TOO_LARGE);
+    const text = start("plan", "-f", manifests);
+    text.child.stdout?.destroy();
+    const json = start("plan", "-f", manifests, "-o", "json");
+    json.child.stdout?.destroy();
+    json.child.stderr?.destroy();
+    expect(await Promise.all([text.ended, json.ended])).toEqual([2, 2]);
+    const module = new URL("../../dist/cli/program/", import.meta.url).href;
+    const endless = `
+      import { Command } from "commander";
+      import { runProgram } from "${module}run-program.js";
+      import { toStdout } from "${module}output.js";
+      const print = () => new Promise(() => setInterval(() => toStdout("more\\n"), 10));
+      void runProgram(new Command("endless").action(print));
+    `;
+    const running = startNode("--input-type=module", "--eval", endless);
+    await running.says(/more/);
+    running.child.stdout?.destroy();
+    expect(await running.ended).toBe(141);
   });
 
   it("fails if the event loop is empty before the command has ended", async () => {

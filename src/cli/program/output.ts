@@ -33,11 +33,21 @@ export function overwriteStderr(line: string): void {
   process.stderr.write(`\r\u001b[K${printable(line)}`);
 }
 
-/** Calls `failed` if standard output breaks. A reader that stops early (`| head`) is a normal end. */
+/** The exit code of a program that SIGPIPE ends, as shells count it: 128 and the signal's number. */
+const SIGPIPE_EXIT = 141;
+
+/**
+ * Calls `failed` if standard output breaks. A reader that stops early (`| head`) ends the program: with the exit code of
+ * the command if it is known, otherwise with 141. A reader of standard error that stops early changes nothing.
+ */
 export function whenStdoutFails(failed: (error: Error) => never): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0);
-    failed(error);
+    if (error.code !== "EPIPE") failed(error);
+    // A command that printed its last text returns its exit code before this runs.
+    setImmediate(() => process.exit(process.exitCode ?? SIGPIPE_EXIT));
+  });
+  process.stderr.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
   });
 }
 
