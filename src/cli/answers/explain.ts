@@ -25,7 +25,7 @@ import { shownBrake } from "../../core/safety/brake-condition.ts";
 import { limitNotes, type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import type { PlanningInput } from "../plan/planning-input.ts";
 import { playBatch, settledPlan } from "../plan/played-batch.ts";
-import { reasonWords } from "../plan/reason-words.ts";
+import { shortReason } from "../plan/reason-words.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { ReadPicture } from "./read-picture.ts";
 import { policiesOf } from "./repair-rules.ts";
@@ -227,18 +227,6 @@ function planFor(
   const { nodes = [] } = result.unschedulable.find(({ pod }) => keyOf(pod) === key) ?? {};
   const refusing = nodes.length === 0 ? {} : { existingNodes: nodes };
   return { says, plan: { to: "nowhere", ...unplaced, ...refusing } };
-}
-
-/**
- * The reason in a few words, however many pools there are: the words of the only pool, or those that all pools share,
- * or the number of pools. The lines below name each pool.
- */
-function shortReason(reason: string): string {
-  const [first = reason, ...others] = reasonWords(reason);
-  if (others.length === 0) return first;
-  const none = `none of ${others.length + 1} NodePools takes it`;
-  const words = new Set([first, ...others].map((one) => one.slice(one.indexOf(": ") + 2)));
-  return words.size === 1 ? `${none}: ${[...words][0]}` : none;
 }
 
 /** Why kube-scheduler would probably not bind the pod to this node now, or that there is room for the pod. */

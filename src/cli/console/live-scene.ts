@@ -33,6 +33,7 @@ import {
 } from "../../core/answers/moves-under-way.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { type PoolAside, poolAnswer } from "../../core/answers/pool-answer.ts";
+import { sharedReason } from "../../core/answers/shared-reason.ts";
 import { weekOf } from "../../core/answers/week.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
@@ -49,7 +50,7 @@ import { modelOf } from "../answers/simulate.ts";
 import { sortManifests } from "../plan/manifests.ts";
 import { planOf } from "../plan/plan.ts";
 import { playBatchInSteps, settledPlan } from "../plan/played-batch.ts";
-import { reasonWords, sharedReason } from "../plan/reason-words.ts";
+import { reasonWords } from "../plan/reason-words.ts";
 import { objectsOf } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { holdWords } from "../program/code-words.ts";

@@ -4,6 +4,7 @@ import { counted, grouped } from "../../base/counted.ts";
 import type { Printed } from "../../base/printable.ts";
 import { within } from "../../base/within.ts";
 import { usd } from "../../core/answers/command-answer.ts";
+import { sharedReason } from "../../core/answers/shared-reason.ts";
 import { rejectionText } from "../program/code-words.ts";
 import { perMonth } from "../program/figures.ts";
 import { fittedTable, table } from "../program/layout.ts";
@@ -18,7 +19,7 @@ import {
 } from "../program/terminal.ts";
 import { headroomLines, roomText } from "./headroom-text.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
-import { sentencesOf, sharedReason, withoutLists } from "./reason-words.ts";
+import { sentencesOf, withoutLists } from "./reason-words.ts";
 
 /** Maximum number of pods that are named in one line. The others are counted. */
 const NAMED = 4;

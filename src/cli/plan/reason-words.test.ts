@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { reasonWords, sharedReason } from "./reason-words.ts";
+import { sharedReason } from "../../core/answers/shared-reason.ts";
+import { reasonWords } from "./reason-words.ts";
 
 it("a reason for people is one sentence for each NodePool, without overhead and requirements", () => {
   const about = (pool: string, why: string) =>

@@ -15,11 +15,16 @@ export function reasonWords(reason: string): readonly string[] {
   });
 }
 
-/** The reason without the names of a replica's own claims, so that all replicas have the same one. */
-export function sharedReason(reason: string): string {
-  return reason
-    .replace(/ \(PersistentVolumeClaim=[^,)]*\)/g, "")
-    .replace(/PersistentVolumeClaim=[^,)]*, /g, "");
+/**
+ * The reason in a few words, however many pools there are: the words of the only pool, or those that all pools share,
+ * or the number of pools.
+ */
+export function shortReason(reason: string): string {
+  const [first = reason, ...others] = reasonWords(reason);
+  if (others.length === 0) return first;
+  const none = `none of ${others.length + 1} NodePools takes it`;
+  const words = new Set([first, ...others].map((one) => one.slice(one.indexOf(": ") + 2)));
+  return words.size === 1 ? `${none}: ${[...words][0]}` : none;
 }
 
 /** The sentences about the pools, in upstream's words. */

@@ -4,6 +4,7 @@ import { counted, grouped } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import type { Fleet, FleetNode, FleetPool, NodeState, Waiting } from "../../core/answers/fleet.ts";
+import { shortReason } from "../plan/reason-words.ts";
 import { rejectionText } from "../program/code-words.ts";
 import { percent } from "../program/figures.ts";
 import { clipped, table } from "../program/layout.ts";
@@ -344,11 +345,11 @@ function waitingText(group: Waiting, at: string): string {
   return `${counted(pods, "pod")}${age}: ${causeText(group)} (${example}${pods > 1 ? ", …" : ""})`;
 }
 
-function causeText({ waitingFor, rejected = {} }: Waiting): string {
+function causeText({ waitingFor, rejected = {}, reason }: Waiting): string {
   if (waitingFor === "nodeExists") return "a node for them exists or is coming up";
   if (waitingFor === "nodeWanted") return "a new node will be launched for them";
   const text = rejectionText(rejected);
-  return text === "" ? "no NodePool can launch nodes" : `instance types ruled out: ${text}`;
+  return reason === undefined ? `instance types ruled out: ${text}` : shortReason(reason);
 }
 
 function footLine(

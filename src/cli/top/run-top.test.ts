@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Fleet } from "../../core/answers/fleet.ts";
@@ -13,6 +14,7 @@ import {
   snapshotPod,
   snapshotPool,
 } from "../../testing/snapshots.ts";
+import { runExplain } from "../answers/run-explain.ts";
 import { runTop, type TopFlags } from "./run-top.ts";
 
 let folder: string;
@@ -160,6 +162,33 @@ it("karpenter top groups pending pods by their cause", async () => {
     { waitingFor: "nodeWanted", pods: 2, example: "shop/p-0" },
     { waitingFor: "nothing", rejected: { resources: 4 }, pods: 1, example: "shop/huge" },
   ]);
+});
+
+it("karpenter top gives the reason of explain for pods that no NodePool is asked about", async () => {
+  const claiming = (name: string, claimName: string) => {
+    const one = snapshotPod(name, { cpu: "1" }) as Pod;
+    const volumes = [{ name: "data", persistentVolumeClaim: { claimName } }];
+    return { ...one, spec: { ...one.spec, volumes } };
+  };
+  const pods = [claiming("db-0", "data"), claiming("db-1", "data")];
+  const text = await top([snapshotPool(), ...pods]);
+  const said: string[] = [];
+  await runExplain(
+    ["pod", "db-0"],
+    {
+      filename: [join(folder, "cluster.json")],
+      instanceTypes: join(folder, "types.json"),
+      at: SNAPSHOT_AT,
+      namespace: "shop",
+      output: "json",
+    },
+    { out: (line) => said.push(line), err: () => undefined },
+  );
+  const { says } = JSON.parse(said.join(""));
+  const reason = says.replace(/^shop\/db-0 has no place: /, "");
+  expect(reason).toContain("data");
+  expect(text).not.toContain("no NodePool can launch nodes");
+  expect(text).toContain(`: ${reason} (shop/db-0, …)`);
 });
 
 it("karpenter top says how many pods of a CapacityBuffer have room, and counts none as waiting", async () => {

@@ -112,9 +112,10 @@ describe("the waiting pods of a fleet", () => {
   });
 
   it("include a pod of a leaving node that fits nowhere else, without the age of the pod", () => {
-    const { waiting } = waitingIn({ unschedulable: [{ pod: aged("stuck", "n0"), pools: [] }] });
+    const stuck = { pod: aged("stuck", "n0"), pools: [], message: "no pool" };
+    const { waiting } = waitingIn({ unschedulable: [stuck] });
     expect(waiting).toEqual([
-      { waitingFor: "nothing", rejected: {}, pods: 1, example: "default/stuck" },
+      { waitingFor: "nothing", rejected: {}, reason: "no pool", pods: 1, example: "default/stuck" },
     ]);
   });
 });

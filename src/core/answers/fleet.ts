@@ -26,6 +26,7 @@ import { type NodeView, requestsOf } from "../state/node-view.ts";
 import { ViewNotes } from "../state/view-notes.ts";
 import { type BufferRoom, bufferRoom } from "./kept-room.ts";
 import type { Model } from "./model.ts";
+import { sharedReason } from "./shared-reason.ts";
 
 /**
  * The state of a node, from its NodeClaim:
@@ -93,9 +94,14 @@ export interface Waiting {
   readonly waitingFor: WaitingFor;
   /**
    * For pods that fit nowhere: the number of instance types by the reason of their refusal, over all NodePools. Empty:
-   * there is no NodePool.
+   * no instance type was asked, and `reason` says why.
    */
   readonly rejected?: Readonly<Partial<Record<RejectionReason, number>>>;
+  /**
+   * Why the pods fit nowhere, if `rejected` is empty: for example a missing PersistentVolumeClaim, or no NodePool that
+   * can launch nodes.
+   */
+  readonly reason?: string;
   readonly pods: number;
   /** The name of one of these pods. */
   readonly example: string;
@@ -396,7 +402,7 @@ export function waitsSince(pod: Pod): string | undefined {
   return isScheduled(pod) ? undefined : pod.metadata.creationTimestamp;
 }
 
-type Cause = Pick<Waiting, "waitingFor" | "rejected">;
+type Cause = Pick<Waiting, "waitingFor" | "rejected" | "reason">;
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
@@ -428,12 +434,13 @@ function waitingOf({ existing, newClaims, unschedulable }: SchedulingResult): re
 const NODE_EXISTS: Cause = { waitingFor: "nodeExists" };
 const NODE_WANTED: Cause = { waitingFor: "nodeWanted" };
 
-function refusedBy({ pools }: SchedulingResult["unschedulable"][number]): Cause {
+function refusedBy({ pools, message }: SchedulingResult["unschedulable"][number]): Cause {
   const rejected: Partial<Record<RejectionReason, number>> = {};
   for (const pool of pools)
     for (const [reason, count] of Object.entries(pool.rejected) as [RejectionReason, number][])
       rejected[reason] = (rejected[reason] ?? 0) + count;
-  return { waitingFor: "nothing", rejected };
+  if (Object.keys(rejected).length > 0) return { waitingFor: "nothing", rejected };
+  return { waitingFor: "nothing", rejected, reason: sharedReason(message) };
 }
 
 /** The earlier of two times, given as RFC 3339 in UTC, which can be compared as text. */
