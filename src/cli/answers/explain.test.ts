@@ -1012,9 +1012,14 @@ describe("karpenter explain pod", () => {
     );
     const condition = { type: "Ready", status: "False", message: "NodeClassReady=False" };
     const idle = { ...snapshotPool({ name: "idle" }), status: { conditions: [condition] } };
-    const meanwhile = await ask("pod big", [...objects, idle]);
-    expect(meanwhile).toContain("shop/big has no place while NodePool idle is not ready: ");
+    const kept = snapshotPool({
+      taints: [{ key: "team", value: "a", effect: "NoSchedule" as const }],
+    });
+    const meanwhile = await ask("pod two", [kept, snapshotPod("two", { cpu: "2" }), idle]);
+    expect(meanwhile).toContain("shop/two has no place while NodePool idle is not ready: ");
     expect(meanwhile).toContain("its status says that it is not ready (NodeClassReady=False)");
+    // The NodePool that is not ready would not place the pod, which is too large for all instance types.
+    expect(await ask("pod big", [...objects, idle])).toMatch(/^shop\/big has no place: /);
     // However many NodePools there are, the first line is short, and the fix is the next thing.
     const taints = [{ key: "team", value: "a", effect: "NoSchedule" as const }];
     const others = [1, 2, 3].map((at) => snapshotPool({ name: `other-${at}`, taints }));

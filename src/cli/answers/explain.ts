@@ -21,6 +21,7 @@ import { isBufferPod } from "../../core/buffers/pods.ts";
 import type { Picture } from "../../core/disruption/make-round.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import type { NodesRefusal, SchedulingResult } from "../../core/provisioning/result.ts";
+import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { shownBrake } from "../../core/safety/brake-condition.ts";
 import { limitNotes, type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import type { PlanningInput } from "../plan/planning-input.ts";
@@ -223,7 +224,7 @@ function planFor(
   }
   const unplaced = plan.unschedulable.find(({ pod }) => pod === key);
   if (unplaced === undefined) return { says: `${key} waits for a later pass` };
-  const says = `${key} has no place${whileIdle(planning)}: ${shortReason(unplaced.reason)}`;
+  const says = `${key} has no place${whileIdle(planning, key)}: ${shortReason(unplaced.reason)}`;
   const { nodes = [] } = result.unschedulable.find(({ pod }) => keyOf(pod) === key) ?? {};
   const refusing = nodes.length === 0 ? {} : { existingNodes: nodes };
   return { says, plan: { to: "nowhere", ...unplaced, ...refusing } };
@@ -239,8 +240,11 @@ function whatOf(picture: Picture, name: string): string {
 /** The most pools that are not ready which a sentence names. */
 const MOST_IDLE = 2;
 
-/** The note about pools that this plan did not use, such as pools that are not ready. Empty if there are none. */
-function whileIdle({ input, pools, foreign }: PlanningInput): string {
+/**
+ * The note about pools that this plan did not use, such as pools that are not ready, and that would place the pod.
+ * Empty if there are none.
+ */
+function whileIdle({ input, pools, foreign }: PlanningInput, key: string): string {
   // If no pool can be used, the reason already names each pool.
   if (input.withoutPools !== undefined) return "";
   const asked = new Set(input.pools.map(({ pool }) => pool.id));
@@ -252,11 +256,28 @@ function whileIdle({ input, pools, foreign }: PlanningInput): string {
         pool.replicas === undefined &&
         !pool.deleting,
     )
+    .filter((one) => wouldPlace(one, input, key))
     .map(({ pool }) => poolObject(pool))
     .map(({ kind, name }) => `${kind} ${name}`);
   if (idle.length === 0) return "";
   if (idle.length > MOST_IDLE) return ` while ${idle.length} NodePools are not ready`;
   return ` while ${idle.join(", ")} ${idle.length === 1 ? "is" : "are"} not ready`;
+}
+
+/**
+ * Whether the pool, once ready, would place the pod. A pool that is not ready may have no instance types yet: then
+ * those of the other pools stand in for them. If no instance types are known at all, the answer is yes.
+ */
+function wouldPlace(idle: PoolInput, input: SchedulingInput, key: string): boolean {
+  const others = new Map(
+    input.pools.flatMap((one) => one.instanceTypes).map((type) => [type.name, type]),
+  );
+  const own = idle.instanceTypes;
+  const instanceTypes = own.length > 0 ? own : [...others.values()];
+  if (instanceTypes.length === 0) return true;
+  const pools = [{ ...idle, pool: { ...idle.pool, ready: true }, instanceTypes }];
+  const pods = input.pods.filter((pod) => keyOf(pod) === key);
+  return settledPlan({ ...input, pods, pools }).unschedulable.length === 0;
 }
 
 /** Keeps only this pod as unschedulable, because searching fixes for many kinds of pods takes long. */
