@@ -37,8 +37,8 @@ export function overwriteStderr(line: string): void {
 const SIGPIPE_EXIT = 141;
 
 /**
- * Calls `failed` if standard output breaks. A reader that stops early (`| head`) ends the program: with the exit code of
- * the command if it is known, otherwise with 141. A reader of standard error that stops early changes nothing.
+ * Calls `failed` if standard output breaks. A reader that stops early (`| head`) ends the program, with the exit code
+ * of the command if it is known, otherwise with 141. A reader of standard error that stops early changes nothing.
  */
 export function whenStdoutFails(failed: (error: Error) => never): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
