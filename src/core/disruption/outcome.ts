@@ -153,7 +153,8 @@ interface Caused {
 }
 
 /**
- * Whether the moves caused this node: it is their replacement, or was launched later and runs pods of their workloads.
+ * Whether the moves caused this node. A replacement counts if one of `commands` launched it. Any other NodeClaim counts
+ * if it was created at `sinceMs` or later and runs a pod of one of the `workloads`.
  */
 function isCausedBy({ claim, pods }: NodeView, { commands, workloads, sinceMs }: Caused): boolean {
   if (claim === undefined) return false;

@@ -228,7 +228,10 @@ interface GreedySettings {
   /** Whether limits are charged with the largest type that a planned node may become. */
   readonly chargesMost?: boolean;
   readonly nodeMicroUsd?: number;
-  /** Counts that an earlier plan of this batch learned too late (late-counts.ts). This plan assumes them. */
+  /**
+   * Domains and first pods that an earlier plan of this batch counted only after it had placed pods of the spread
+   * (topology/late-counts.ts). This plan takes them into account from its start.
+   */
   readonly assumed?: readonly LateCount[];
 }
 

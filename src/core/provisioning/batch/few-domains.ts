@@ -15,7 +15,8 @@ const MOST_TRIES = 5_000;
 
 /**
  * Whether volumes may limit these equal pods to some domains of their topology rules, or a selector to some domains of
- * an anti-affinity. A spread counts pods with other selectors separately, so selectors do not matter there.
+ * an anti-affinity. Selectors are not checked for a spread: by default (`nodeAffinityPolicy: Honor`) it counts only
+ * domains that the selector allows. With `Ignore` a selector may limit the pods too, and this function misses that.
  */
 export function hasFewDomains({ volumeSets, variants: [asWritten] }: PodClass): boolean {
   return (asWritten?.narrowingRules ?? []).some(({ group: { type, key, hosts } }) => {

@@ -47,7 +47,10 @@ interface Read {
 /** The last result of {@link wishesOf} for each pod template, and the settings with which it was computed. */
 const readOf = new WeakMap<PodTemplate, Read>();
 
-/** All rules of the pod. With policy `Ignore`, preferences are left out. Computed once for each template. */
+/**
+ * All rules of the pod. With policy `Ignore`, preferences are left out. The result is kept for the pod's template until
+ * the settings change; a pod without a template is read each time.
+ */
 export function wishesOf(
   spec: PodSpec,
   policy: "Respect" | "Ignore",

@@ -41,7 +41,10 @@ export class Queue {
   readonly #isEarly: (podClass: PodClass) => boolean;
   /** Index of the next early pod to try. The early pods before it were tried since the last placement of any pod. */
   #nextEarly = 0;
-  /** Number of pods that were put back since the last placement. If they are all that are left, planning ends. */
+  /**
+   * Number of pods that were put back, or skipped because their class is stuck, since the last placement. If it reaches
+   * the number of pods that are left, planning ends.
+   */
   #inVain = 0;
   #isOut = false;
 

@@ -335,7 +335,7 @@ export class NewNodeClaim implements Place {
     return last;
   }
 
-  /** Checks topology rules. Rules over hosts come first, because they never narrow the node. */
+  /** Checks topology rules. Rules over hosts come first: they only accept or refuse. Later checks narrow the node. */
   #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
     const { hostRules } = variant;
     for (let at = 0; at < hostRules.length; at++) {
