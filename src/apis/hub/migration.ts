@@ -92,8 +92,12 @@ function fromProvisioner(provisioner: Provisioner, ignoreDefaults: boolean): Mig
     remarks.push(
       `NodePool ${name}: the Provisioner neither consolidates nor ends empty nodes, a NodePool without a policy does both; set spec.disruption`,
     );
+  if (spec.consolidation?.enabled === true && spec.ttlSecondsAfterEmpty !== undefined)
+    remarks.push(
+      `NodePool ${name}: ttlSecondsAfterEmpty ${spec.ttlSecondsAfterEmpty} was left out: the Provisioner also enables consolidation, and v1alpha5 allows only one of the two`,
+    );
   const { containerRuntime } = spec.kubeletConfiguration ?? {};
-  if (containerRuntime !== undefined)
+  if (containerRuntime !== undefined && containerRuntime !== "containerd")
     remarks.push(
       `NodePool ${name}: kubeletConfiguration.containerRuntime ${containerRuntime} was left out: NodePools know containerd alone`,
     );

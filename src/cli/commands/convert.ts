@@ -10,7 +10,7 @@ import { withExamples } from "../program/help.ts";
 export function convertCommand(name = "convert"): Command {
   const command = new Command(name)
     .description(
-      "Convert v1alpha5 Provisioner and v1alpha1 AWSNodeTemplate manifests; YAML on standard output.",
+      "Convert v1alpha5 Provisioner and v1alpha1 AWSNodeTemplate manifests to v1beta1, or with --to v1 to v1; YAML on standard output.",
     )
     .optionsGroup("Input:")
     .option("-f, --filename <file...>", "file, directory, URL or - (standard input)")

@@ -107,6 +107,30 @@ spec: {providerRef: {name: default}}
     expect(said.join()).toContain("neither consolidates nor ends empty nodes");
   });
 
+  it("warns that the wait before an empty node ends is lost beside consolidation", async () => {
+    const both = { consolidation: { enabled: true }, ttlSecondsAfterEmpty: 30 };
+    for (const to of ["v1beta1", "v1"] as const)
+      expect((await pool(both, { to })).said.join()).toContain(
+        "warning: NodePool a: ttlSecondsAfterEmpty 30 was left out: the Provisioner also enables consolidation",
+      );
+  });
+
+  it("says nothing of a container runtime that every NodePool has", async () => {
+    const said = async (containerRuntime: string) =>
+      (await pool({ kubeletConfiguration: { containerRuntime } })).said.join();
+    expect(await said("containerd")).not.toContain("containerRuntime");
+    expect(await said("dockerd")).toContain("containerRuntime dockerd was left out");
+  });
+
+  it("says once which version was written and how to get v1, and nothing where v1 was asked for", async () => {
+    const notes = async (flags: Partial<ConvertFlags>) =>
+      (await pool({}, flags)).said.join("").match(/^note: .*$/gm);
+    expect(await notes({})).toEqual([
+      "note: the objects were written as v1beta1; --to v1 writes v1",
+    ]);
+    expect(await notes({ to: "v1" })).toBeNull();
+  });
+
   it("S2-38, S2-39 makes the seed's AWSNodeTemplate an EC2NodeClass with the role to be filled in", async () => {
     const { text, said } = await convert("", {
       filename: [`${DERIVED}s2-convert-in-nodetemplate.yaml`],

@@ -43,6 +43,8 @@ const PROCESS: ConvertDoors = {
 
 const FETCH_REMEDY = "check the URL, or download it and give the file";
 
+const BETA_NOTE = "note: the objects were written as v1beta1; --to v1 writes v1";
+
 const ALPHA: ReadonlySet<string> = new Set(["Provisioner", "AWSNodeTemplate"]);
 const BETA: ReadonlySet<string> = new Set(["NodePool", "NodeClaim", "EC2NodeClass"]);
 
@@ -83,6 +85,7 @@ export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<
     return problem === undefined ? [] : [`${one.kind} ${one.metadata.name}: ${problem}`];
   });
   doors.say(printedLines([...remarks, ...ignored].map((remark) => `warning: ${remark}`)));
+  if (to === "v1beta1") doors.say(printedLines([BETA_NOTE]));
   doors.out(printed(completed, flags.output));
 }
 
