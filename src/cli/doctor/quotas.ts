@@ -21,7 +21,9 @@ export function quotasOf(
   return async () => {
     try {
       const reading = await readQuotas(api);
-      const types = [...new Set(reading.running.map((one) => one.InstanceType))].sort();
+      const types = [
+        ...new Set([...reading.running, ...reading.reserved].map((one) => one.InstanceType)),
+      ].sort();
       const quotas = new Quotas(clock);
       quotas.take({ askedMs: 0, ...reading, vcpus: await vcpusOf(api, types) });
       return { quotas: quotas.list() };
@@ -54,7 +56,7 @@ export function checkQuotas({ quotas: read }: DoctorFacts): readonly CheckedItem
         state: "unknown",
         says: `They could not be read: ${read.problem}`,
         remedy:
-          "allow servicequotas:ListServiceQuotas and ec2:DescribeInstances to whoever runs the doctor",
+          "allow servicequotas:ListServiceQuotas, ec2:DescribeInstances and ec2:DescribeCapacityReservations to whoever runs the doctor",
       },
     ];
   const [idle, used] = [false, true].map((is) => read.quotas.filter((one) => one.used > 0 === is));

@@ -64,7 +64,11 @@ export interface DescribeInstancesInput extends Paged {
 
 /** A page of instances, grouped by the call that launched them. */
 export interface DescribeInstancesOutput extends Page {
-  readonly Reservations: readonly { readonly Instances: readonly Instance[] }[];
+  readonly Reservations: readonly {
+    /** The account that owns the instances. */
+    readonly OwnerId?: string;
+    readonly Instances: readonly Instance[];
+  }[];
 }
 
 /** Input of RunInstances, which is called only with `DryRun`. */

@@ -6,6 +6,7 @@ import type { SimulatedAws } from "../../../sandbox/ec2/simulated-aws.ts";
 import { type AwsWorld, awsClaim, awsWorld, ec2NodeClass } from "../../../testing/aws-world.ts";
 import { nodePool, pool } from "../../../testing/builders.ts";
 import { Quotas } from "./quotas.ts";
+import { readQuotas } from "./read-quotas.ts";
 import { quotaOf } from "./vcpu-quotas.ts";
 
 const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
@@ -49,6 +50,7 @@ describe("launches under a vCPU quota", () => {
     askedMs,
     quotas: new Map([[STANDARD, { name: "Standard", vcpus: 6 }]]),
     running: Array.from({ length: running }, () => ({ InstanceType: "m5.large" })),
+    reserved: [],
     vcpus: VCPUS,
   });
   const fitting = (quotas: Quotas): readonly string[] =>
@@ -80,6 +82,14 @@ describe("launches under a vCPU quota", () => {
     quotas.take(reading(0, 1));
     quotas.hold("m5.xlarge", "on-demand")(false);
     expect(fitting(quotas)).toEqual(["m5.large", "m5.xlarge"]);
+  });
+
+  it("have no room that a capacity reservation takes, used or not", () => {
+    const quotas = new Quotas(new VirtualClock());
+    const running = [{ InstanceType: "m5.large", CapacityReservationId: "cr-1" }];
+    quotas.take({ ...reading(0), running, reserved: [{ InstanceType: "m5.large", count: 2 }] });
+    expect(quotas.list().map(({ used }) => used)).toEqual([4]);
+    expect(fitting(quotas)).toEqual(["m5.large"]);
   });
 
   it("into reservations and capacity blocks count against no quota", () => {
@@ -136,6 +146,41 @@ describe("with --enable-quota-awareness", () => {
       "no quota has room for it: 8 of 9 vCPUs",
     );
     expect(asked()).toBe(2);
+  });
+
+  it.each([
+    ["an own reservation", {}, true, 4],
+    ["another account's reservation", { OwnerId: "999999999999" }, false, 0],
+    ["a capacity block", { ReservationType: "capacity-block" }, false, 0],
+  ] as const)("%s counts as EC2 counts it", async (_, given, isFull, more) => {
+    const seed = {
+      InstanceType: "m5.xlarge",
+      AvailabilityZone: "us-west-2a",
+      TotalInstanceCount: 1,
+    };
+    const vcpus = OF_NODE_GROUP + 5;
+    const prepare = (aws: SimulatedAws) => {
+      aws.faults.limitQuota({ capacityType: "on-demand", vcpus });
+      aws.controls.addReservation({ ...seed, ...given });
+    };
+    world = await awsWorld({ quotaAwareness: true }, { prepare });
+    await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
+    await world.clock.advance(61_000);
+    const { quotas, running, reserved } = await readQuotas(world.aws.api);
+    const known = new Quotas(world.clock);
+    const sizes = new Map([...running, ...reserved].map((one) => [one.InstanceType, 4]));
+    known.take({ askedMs: 0, quotas, running: [], reserved, vcpus: sizes });
+    expect(known.list().find(({ code }) => code === STANDARD)?.used).toBe(more);
+    const offers = (await typesOf()).find((one) => one.name === "m5.xlarge")?.offerings ?? [];
+    const refused = offers.find((one) => one.capacityType === "on-demand")?.unavailableBecause;
+    const launch = world.settle(world.cloud.create(onDemand("m5.xlarge")));
+    if (isFull) {
+      expect(refused).toContain(`${OF_NODE_GROUP + more} of ${vcpus} vCPUs`);
+      await expect(launch).rejects.toThrow("no capacity offerings are currently available");
+    } else {
+      expect(refused).toBeUndefined();
+      await launch;
+    }
   });
 
   it("only NodePools that launch under a nearly full quota get an event", async () => {

@@ -1,6 +1,6 @@
 /**
- * How many vCPUs the account may still launch. Service Quotas returns the limits, EC2 the running instances. Later
- * launches are counted here, so that no vCPU is used twice. While nothing is known, nothing is refused: EC2 decides at
+ * How many vCPUs the account may still launch. Service Quotas returns the limits, EC2 the running instances
+ * and the capacity reservations. Later launches are counted here, so that no vCPU is used twice. While nothing is known, nothing is refused: EC2 decides at
  * launch.
  */
 
@@ -23,6 +23,13 @@ export type Running = Pick<
   "InstanceType" | "InstanceLifecycle" | "CapacityReservationId"
 >;
 
+/** What a capacity reservation sets aside. */
+export interface Reserved {
+  readonly InstanceType: string;
+  /** Instances for which the reservation has room, used or not. */
+  readonly count: number;
+}
+
 /** A launch whose instance EC2 may not list yet. */
 interface Held {
   readonly code: string;
@@ -42,6 +49,8 @@ export interface QuotaReading {
   readonly quotas: ReadonlyMap<string, { readonly name: string; readonly vcpus: number }>;
   /** Pending and running instances of the account in this region. */
   readonly running: readonly Running[];
+  /** The capacity reservations that the account owns. Their vCPUs count whether instances run in them or not. */
+  readonly reserved: readonly Reserved[];
   /** The vCPUs that EC2 counts for each type. */
   readonly vcpus: ReadonlyMap<string, number>;
 }
@@ -70,15 +79,19 @@ export class Quotas {
     return [...this.#known.values()].map((one) => ({ ...one, used: this.#used(one) }));
   }
 
-  take({ askedMs, quotas, running, vcpus }: QuotaReading): void {
+  take({ askedMs, quotas, running, reserved, vcpus }: QuotaReading): void {
     this.#vcpus = vcpus;
     const used = new Map<string, number>();
+    const use = (type: string, capacityType: CapacityType, count: number) => {
+      const code = quotaOf(type, capacityType, quotas);
+      if (code === undefined) return;
+      used.set(code, (used.get(code) ?? 0) + count * (vcpus.get(type) ?? 0));
+    };
     for (const one of running) {
       const capacityType = countedAs(one);
-      const code = capacityType && quotaOf(one.InstanceType, capacityType, quotas);
-      if (code === undefined) continue;
-      used.set(code, (used.get(code) ?? 0) + (vcpus.get(one.InstanceType) ?? 0));
+      if (capacityType !== undefined) use(one.InstanceType, capacityType, 1);
     }
+    for (const { InstanceType, count } of reserved) use(InstanceType, "on-demand", count);
     for (const held of this.#held)
       if (held.endedMs !== undefined && held.endedMs + UNSEEN_MS <= askedMs)
         this.#held.delete(held);
@@ -175,7 +188,12 @@ export function useText({ code, name, allowed, used }: VcpuQuotaUse): string {
   return `${grouped(used)} of ${grouped(allowed)} vCPUs of EC2's quota "${name}" (${code}) are used`;
 }
 
-/** An instance in a reservation is counted with the reservation, and a capacity block counts against no quota. */
+/**
+ * The capacity type as which EC2 counts this instance. Undefined: the instance itself counts against no quota. EC2
+ * counts a capacity reservation as a whole for its owner, so an instance in it would count twice, or for the wrong
+ * account. Capacity blocks count against no quota.
+ * Page: docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-reservations.html
+ */
 function countedAs({
   InstanceLifecycle,
   CapacityReservationId,

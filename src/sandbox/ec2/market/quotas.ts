@@ -3,6 +3,7 @@
  * Without a fault the limits are very high. Service Quotas lists them, and launches beyond a quota are
  * refused with EC2's text.
  */
+import type { CapacityReservation } from "../../../providers/aws/api/reservations.ts";
 import type { ServiceQuota, ServiceQuotasApi } from "../../../providers/aws/api/service-quotas.ts";
 import type { PoolMatch } from "../account/faults.ts";
 import { pageOf } from "../account/filters.ts";
@@ -73,8 +74,8 @@ interface Refusal {
 }
 
 /**
- * The refusal if one more instance would exceed its quota. Instances in a reservation do not count, because the
- * reservation itself counted when it was created.
+ * The refusal if one more instance would exceed its quota. A capacity reservation of the account counts as a whole, so
+ * instances in reservations do not count again.
  */
 export function quotaRefusal(
   state: AwsState,
@@ -88,7 +89,11 @@ export function quotaRefusal(
   const taken = [...state.instances.values()]
     .filter((one) => isCounted(one) && quotaOf(one.type, one.capacityType) === bounding)
     .reduce((sum, one) => sum + vcpusOf(one.type), 0);
-  if (taken + vcpusOf(instanceType) <= limit) return undefined;
+  const reserved = [...state.capacityReservations.values()]
+    .filter((one) => isOwnReservation(state, one))
+    .filter((one) => quotaOf(one.InstanceType, "on-demand") === bounding)
+    .reduce((sum, one) => sum + vcpusOf(one.InstanceType) * (one.TotalInstanceCount ?? 0), 0);
+  if (taken + reserved + vcpusOf(instanceType) <= limit) return undefined;
   if (capacityType === "spot")
     return { code: "MaxSpotInstanceCountExceeded", message: "Max spot instance count exceeded" };
   const message = `You have requested more vCPU capacity than your current vCPU limit of ${limit} allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.`;
@@ -98,6 +103,11 @@ export function quotaRefusal(
 function quotaOf(type: string, capacityType: string): VcpuQuota | undefined {
   const family = /^[a-z]+/.exec(type)?.[0] ?? "";
   return QUOTAS.find((one) => one.capacityType === capacityType && one.families.includes(family));
+}
+
+function isOwnReservation(state: AwsState, one: CapacityReservation): boolean {
+  const isBlock = one.ReservationType === "capacity-block";
+  return one.State === "active" && one.OwnerId === state.accountId && !isBlock;
 }
 
 function isCounted({ state, capacityReservationId }: InstanceRecord): boolean {
