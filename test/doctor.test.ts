@@ -236,6 +236,38 @@ describe("karpenter doctor and bundle on a cluster", () => {
     await world.client.delete(DEPLOYMENT_KIND, { name: "karpenter", namespace: "karpenter" });
   });
 
+  it("the doctor names the node class that a NodePool misses", async () => {
+    const facts = await real();
+    const missing = (one: KubeObject) => {
+      const { spec } = one as NodePool;
+      const ref = { ...spec.template.spec.nodeClassRef, name: "gone" };
+      const template = { ...spec.template, spec: { ...spec.template.spec, nodeClassRef: ref } };
+      const conditions = [
+        { type: "Ready", status: "False", message: "NodeClassReady=False" },
+        { type: "NodeClassReady", status: "False", message: "NodeClass not found on cluster" },
+      ];
+      return withStatus({ ...one, spec: { ...spec, template } } as KubeObject, { conditions });
+    };
+    const [first] = judged({ ...facts, pools: facts.pools.map(missing) }).filter(
+      ({ area }) => area === "NodePools",
+    );
+    expect(first?.says).toBe(
+      "It is not ready: NodeClassReady=False: NodeClass not found on cluster: EC2NodeClass gone",
+    );
+  });
+
+  it("the doctor asks for no AWS_REGION in a sandbox", async () => {
+    const tried = [{ what: "AWS", skipped: "AWS was not asked: set AWS_REGION" }];
+    const facts = { ...(await real()), tried };
+    const about = (isSandbox: boolean) =>
+      judged({ ...facts, isSandbox }).find(({ area }) => area === "reachable");
+    expect(about(false)?.state).toBe("unknown");
+    expect(about(true)).toMatchObject({
+      state: "ready",
+      says: "not asked: a sandbox simulates AWS in its process",
+    });
+  });
+
   it("the doctor names a missing namespace, and the namespace in which it finds a Lease", async () => {
     const facts = await gathered("nope");
     const remedy = (of: DoctorFacts) =>
