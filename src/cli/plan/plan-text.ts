@@ -66,9 +66,14 @@ export function planText(
   return printedScreen(lines, wrapped(screen));
 }
 
+/** Milliseconds, or from ten seconds on, seconds: `13.0 s`. Exported for tests. */
+export function tookText(ms: number): string {
+  return ms < 10_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
+
 function summary(plan: Plan): string {
   const { totals, timings } = plan;
-  const took = `planned in ${timings.solveMs} ms`;
+  const took = `planned in ${tookText(timings.solveMs)}`;
   if (totals.pods === 0 && plan.headroom === undefined)
     return `Nothing to plan: no pod in the input needs a place; ${took}`;
   const placed =
