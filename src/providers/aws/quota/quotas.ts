@@ -1,7 +1,7 @@
 /**
- * How many vCPUs the account may still launch. Service Quotas returns the limits, EC2 the running instances
- * and the capacity reservations. Later launches are counted here, so that no vCPU is used twice. While nothing is known, nothing is refused: EC2 decides at
- * launch.
+ * How many vCPUs the account may still launch. Service Quotas returns the limits, EC2 the running instances and the
+ * capacity reservations. Later launches are counted here, so that no vCPU is used twice. While nothing is known,
+ * nothing is refused: EC2 decides at launch.
  */
 
 import type { VcpuQuotaUse } from "../../../apis/karpenter/facts.ts";
