@@ -27,7 +27,10 @@ interface Where {
   readonly Endpoint?: string | undefined;
 }
 
-/** Settings of a client. The service has the same name in its endpoint and in signatures. */
+/**
+ * Settings of a client for the service `name`: requests go to the given endpoint, or to that of the service in the
+ * region, and are signed (SigV4) for this name.
+ */
 export function servedAs(name: string) {
   return {
     endpointProvider: ({ Region = "", Endpoint }: Where) => ({
