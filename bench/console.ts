@@ -7,34 +7,13 @@
  */
 import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
-import { findChromium } from "../dashboard/test/chromium.ts";
 import { scriptFlags } from "../scripts/script-flags.ts";
+import { openBrowser, type BrowserPage } from "./console/browser.ts";
 import { POD_EVENTS } from "./console/pod-events.ts";
 import { startConsole } from "./console/started.ts";
 import { cells } from "./table.ts";
 
-const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const EVENTS_A_SECOND = 1_000;
-
-/** The part of playwright-core's Page that is used. The package is a dependency of the dashboard only. */
-interface Page {
-  goto(url: string): Promise<unknown>;
-  close(): Promise<void>;
-  waitForTimeout(ms: number): Promise<void>;
-  locator(
-    selector: string,
-    options: { hasText: string },
-  ): { waitFor(options: object): Promise<void> };
-  context(): {
-    newCDPSession(page: Page): Promise<{ send(method: string): Promise<{ usedSize: number }> }>;
-  };
-}
-/** The part of playwright-core that is used. */
-export interface Chromium {
-  launch(options: object): Promise<{ newPage(): Promise<Page>; close(): Promise<void> }>;
-}
 
 interface Sample {
   /** The longest block of the loop. Absent: the probe was not watching the loop. */
@@ -87,11 +66,7 @@ async function look(
 ): Promise<void> {
   if (POD_EVENTS[events] === undefined)
     throw new Error(`--events ${events}: wanted ${Object.keys(POD_EVENTS).join(" or ")}`);
-  const path = findChromium();
-  if (path === undefined) throw new Error("no Chromium here");
-  const resolve = createRequire(here("../dashboard/package.json"));
-  const { chromium } = resolve("playwright-core") as { chromium: Chromium };
-  const browser = await chromium.launch({ executablePath: path, args: ["--no-sandbox"] });
+  const browser = await openBrowser();
   const rows: string[][] = [];
   try {
     const firstPage = await browser.newPage();
@@ -123,7 +98,7 @@ interface FirstPicture {
 }
 
 async function opened(
-  page: Page,
+  page: BrowserPage,
   { url, nodes, served }: Pick<Look, "nodes" | "served"> & { readonly url: string },
 ): Promise<FirstPicture> {
   const begunCpuMs = processorMs(served);
@@ -164,7 +139,7 @@ function firstRows({ nodesMs, podsMs, nodesCpuMs }: FirstPicture, when: string):
 
 /** Half of the time measures processor time, the other half blocks of the loop: watching the loop takes time, too. */
 async function during(
-  page: Page,
+  page: BrowserPage,
   { probe, served, lastsMs }: Span,
   what: string,
 ): Promise<string[][]> {

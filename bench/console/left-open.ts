@@ -4,11 +4,8 @@
  * serving process.
  */
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
-import { findChromium } from "../../dashboard/test/chromium.ts";
 import { scriptFlags } from "../../scripts/script-flags.ts";
-import type { Chromium } from "../console.ts";
+import { openBrowser } from "./browser.ts";
 import { startConsole } from "./started.ts";
 
 const { values } = scriptFlags(import.meta.url, {
@@ -22,12 +19,8 @@ const { values } = scriptFlags(import.meta.url, {
 });
 const SAMPLES = 10;
 
-const executablePath = findChromium();
-if (executablePath === undefined) throw new Error("no Chromium here");
-const home = fileURLToPath(new URL("../../dashboard/package.json", import.meta.url));
-const { chromium } = createRequire(home)("playwright-core") as { chromium: Chromium };
+const browser = await openBrowser();
 const started = await startConsole(values);
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 try {
   const page = await browser.newPage();
   await page.goto(started.url);
