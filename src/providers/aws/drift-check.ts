@@ -1,6 +1,6 @@
 /**
  * Whether a node still has what its class selects now: image, security groups, subnet, reservation, placement group.
- * Gathers the facts for drift.ts. EC2 is asked by ID only if there is a difference, once for each list and ID.
+ * Gathers the facts for drift.ts. EC2 is asked by ID only if there is a difference.
  */
 import type { AwsClass } from "../../apis/hub/aws-class.ts";
 import { claimKubelet } from "../../apis/hub/claim.ts";

@@ -8,13 +8,8 @@ import type { Logger } from "../../../base/log.ts";
 import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { SecurityGroup } from "../api/network.ts";
-import {
-  type Kind,
-  type Proof,
-  ProvenLists,
-  type SelectorQuestion,
-} from "../selection/proven-lists.ts";
-import { filterSets } from "../subnet/filters.ts";
+import { type Kind, type Proof, ProvenLists } from "../selection/proven-lists.ts";
+import { type FilterNames, selectorQuestions } from "../subnet/filters.ts";
 
 const PAGE = 500;
 
@@ -31,7 +26,10 @@ export class SecurityGroups {
 
   /** The groups, sorted by id. */
   list(nodeClass: ClassPart): Promise<readonly SecurityGroup[]> {
-    return this.#lists.list(questions(nodeClass), nodeClass.selectedBefore.securityGroups);
+    return this.#lists.list(
+      selectorQuestions(nodeClass.securityGroupTerms, FILTERS),
+      nodeClass.selectedBefore.securityGroups,
+    );
   }
 
   /** What EC2 proves about the groups with these IDs and the class. */
@@ -39,14 +37,22 @@ export class SecurityGroups {
     nodeClass: ClassPart,
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, Proof<SecurityGroup>>> {
-    return this.#lists.prove(questions(nodeClass), nodeClass.selectedBefore.securityGroups, ids);
+    return this.#lists.prove(
+      selectorQuestions(nodeClass.securityGroupTerms, FILTERS),
+      nodeClass.selectedBefore.securityGroups,
+      ids,
+    );
   }
 }
 
-const FILTERS = { idFilter: "group-id", nameFilter: "group-name" } as const;
+const FILTERS: FilterNames = { idFilter: "group-id", nameFilter: "group-name" };
 
 function kind(ec2: Ec2Api): Kind<SecurityGroup> {
   const { idFilter, nameFilter } = FILTERS;
+  const read = async (input: Parameters<Ec2Api["describeSecurityGroups"]>[0]) => {
+    const pages = await allPages((token) => ec2.describeSecurityGroups({ ...input, ...token }));
+    return pages.flatMap((page) => page.SecurityGroups);
+  };
   return {
     plural: "security groups",
     idPrefix: "sg-",
@@ -57,20 +63,7 @@ function kind(ec2: Ec2Api): Kind<SecurityGroup> {
       fields: { [idFilter]: GroupId, [nameFilter]: GroupName },
       tags: Tags,
     }),
-    list: async ({ Filters }) => {
-      const pages = await allPages((token) =>
-        ec2.describeSecurityGroups({ Filters, MaxResults: PAGE, ...token }),
-      );
-      return pages.flatMap((page) => page.SecurityGroups);
-    },
-    byId: async (GroupIds) => {
-      const pages = await allPages((token) => ec2.describeSecurityGroups({ GroupIds, ...token }));
-      return pages.flatMap((page) => page.SecurityGroups);
-    },
+    list: ({ Filters }) => read({ Filters, MaxResults: PAGE }),
+    byId: (GroupIds) => read({ GroupIds }),
   };
-}
-
-function questions({ securityGroupTerms }: ClassPart): readonly SelectorQuestion[] {
-  const sets = filterSets(securityGroupTerms, FILTERS.idFilter, FILTERS.nameFilter);
-  return sets.map((Filters) => ({ Filters }));
 }

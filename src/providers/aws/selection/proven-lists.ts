@@ -77,8 +77,8 @@ interface Memory<T> {
   members: readonly T[];
   byId: ReadonlyMap<string, T>;
   listed: View<T>["listed"] | undefined;
-  /** Objects that the list lacked and a warning named, and since when they are without an answer. */
-  readonly lackedMs: Map<string, number>;
+  /** Objects that the list lacked and a warning named. The value: since when they are without an answer by ID. */
+  readonly lackedMs: Map<string, number | undefined>;
   usedMs: number;
 }
 
@@ -209,7 +209,7 @@ export class ProvenLists<T> {
     const answer = answers.byId.get(id);
     if (answer === "unknown") return undefined;
     const nowMs = this.#clock.elapsedMs();
-    const warn = (message: string, sinceMs: number): void => {
+    const warn = (message: string, sinceMs?: number): void => {
       lackedMs.set(id, sinceMs);
       if (this.#told.isNews(`${key} ${id}`, message)) this.#log.warn(message, { id });
     };
@@ -218,12 +218,11 @@ export class ProvenLists<T> {
         return undefined;
       warn(
         `EC2's list of ${plural} lacks one that EC2 describes by ID and that the selector matches; it stays selected`,
-        Number.POSITIVE_INFINITY,
       );
       return answer;
     }
     if (before === undefined || !staysUnanswered) return undefined;
-    const sinceMs = Math.min(lackedMs.get(id) ?? nowMs, nowMs);
+    const sinceMs = lackedMs.get(id) ?? nowMs;
     if (nowMs - sinceMs >= DOUBTED_MS) return undefined;
     warn(
       `EC2 neither lists nor describes one of the ${plural} that were selected, and does not say that it is gone; it stays selected for an hour`,

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { filterSets } from "./filters.ts";
+import { selectorQuestions } from "./filters.ts";
 
-function show(terms: Parameters<typeof filterSets>[0]): string[] {
-  return filterSets(terms, "group-id", "group-name").map((filters) =>
-    filters.map(({ Name, Values }) => `${Name}=${Values.join("|")}`).join(" & "),
+function show(terms: Parameters<typeof selectorQuestions>[0]): string[] {
+  return selectorQuestions(terms, { idFilter: "group-id", nameFilter: "group-name" }).map(
+    ({ Filters: filters }) =>
+      filters.map(({ Name, Values }) => `${Name}=${Values.join("|")}`).join(" & "),
   );
 }
 

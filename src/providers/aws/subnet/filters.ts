@@ -4,6 +4,7 @@
  * EC2's own.
  */
 import type { Filter } from "../api/call.ts";
+import type { SelectorQuestion } from "../selection/proven-lists.ts";
 
 /** A term of any selector: id, name or tags. */
 export interface SelectorTerm {
@@ -12,12 +13,17 @@ export interface SelectorTerm {
   readonly tags?: Readonly<Record<string, string>>;
 }
 
-/** One list of filters for each query. `idFilter` and `nameFilter`: EC2's filter names for this resource. */
-export function filterSets(
+/** EC2's names for the filters by ID and by name of one kind of resource. */
+export interface FilterNames {
+  readonly idFilter: string;
+  readonly nameFilter: string;
+}
+
+/** The queries that find what the terms select. */
+export function selectorQuestions(
   terms: readonly SelectorTerm[],
-  idFilter: string,
-  nameFilter: string,
-): readonly (readonly Filter[])[] {
+  { idFilter, nameFilter }: FilterNames,
+): readonly SelectorQuestion[] {
   const ids = new Set<string>();
   const names = new Set<string>();
   const sets: Filter[][] = [];
@@ -34,7 +40,7 @@ export function filterSets(
   }
   if (names.size > 0) sets.unshift([{ Name: nameFilter, Values: [...names].sort() }]);
   if (ids.size > 0) sets.unshift([{ Name: idFilter, Values: [...ids].sort() }]);
-  return sets.filter((filters) => filters.length > 0);
+  return sets.filter((filters) => filters.length > 0).map((Filters) => ({ Filters }));
 }
 
 /** EC2 filters for tags. The value `*` asks for the key alone. */

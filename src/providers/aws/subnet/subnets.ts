@@ -9,13 +9,8 @@ import type { Logger } from "../../../base/log.ts";
 import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { Subnet } from "../api/network.ts";
-import {
-  type Kind,
-  type Proof,
-  ProvenLists,
-  type SelectorQuestion,
-} from "../selection/proven-lists.ts";
-import { filterSets } from "./filters.ts";
+import { type Kind, type Proof, ProvenLists } from "../selection/proven-lists.ts";
+import { type FilterNames, selectorQuestions } from "./filters.ts";
 
 const PAGE = 500;
 /** Milliseconds for which a subnet without free addresses is not used; as long as an unavailable offering. */
@@ -25,7 +20,9 @@ const EXHAUSTED_MS = 180_000;
 export class Subnets {
   readonly #clock: Clock;
   readonly #lists: ProvenLists<Subnet>;
-  /** Addresses taken by launches since the count was read. */
+  /** The free addresses that EC2 counted last, by the id of the subnet. */
+  readonly #counts = new Map<string, number>();
+  /** Addresses taken by launches since then. */
   readonly #inFlight = new Map<string, number>();
   readonly #exhaustedUntilMs = new Map<string, number>();
   /** The id of each zone, from all subnets seen so far. */
@@ -39,16 +36,22 @@ export class Subnets {
 
   /** The subnets of the class: those with the most free addresses first, then by id. */
   async list(nodeClass: ClassPart): Promise<readonly Subnet[]> {
-    const found = await this.#lists.list(questions(nodeClass), nodeClass.selectedBefore.subnets);
+    const found = await this.#lists.list(
+      selectorQuestions(nodeClass.subnetTerms, FILTERS),
+      nodeClass.selectedBefore.subnets,
+    );
     return [...found].sort(
-      (a, b) =>
-        b.AvailableIpAddressCount - a.AvailableIpAddressCount || (a.SubnetId < b.SubnetId ? -1 : 1),
+      (a, b) => this.#counted(b) - this.#counted(a) || (a.SubnetId < b.SubnetId ? -1 : 1),
     );
   }
 
   /** What EC2 proves about the subnets with these IDs and the class. */
   prove(nodeClass: ClassPart, ids: readonly string[]): Promise<ReadonlyMap<string, Proof<Subnet>>> {
-    return this.#lists.prove(questions(nodeClass), nodeClass.selectedBefore.subnets, ids);
+    return this.#lists.prove(
+      selectorQuestions(nodeClass.subnetTerms, FILTERS),
+      nodeClass.selectedBefore.subnets,
+      ids,
+    );
   }
 
   /** The subnet to launch into, for each zone. A zone whose subnets have no free address is left out. */
@@ -84,11 +87,20 @@ export class Subnets {
   }
 
   #free(subnet: Subnet): number {
-    return subnet.AvailableIpAddressCount - (this.#inFlight.get(subnet.SubnetId) ?? 0);
+    return this.#counted(subnet) - (this.#inFlight.get(subnet.SubnetId) ?? 0);
+  }
+
+  /** The free addresses by EC2's newest answer, which may have come for another class or for a drift check. */
+  #counted({ SubnetId, AvailableIpAddressCount }: Subnet): number {
+    return this.#counts.get(SubnetId) ?? AvailableIpAddressCount;
   }
 
   #kind(ec2: Ec2Api): Kind<Subnet> {
     const { idFilter } = FILTERS;
+    const read = async (input: Parameters<Ec2Api["describeSubnets"]>[0]) => {
+      const pages = await allPages((token) => ec2.describeSubnets({ ...input, ...token }));
+      return this.#seen(pages.flatMap((page) => page.Subnets));
+    };
     return {
       plural: "subnets",
       idPrefix: "subnet-",
@@ -96,22 +108,16 @@ export class Subnets {
       staysUnanswered: true,
       idOf: ({ SubnetId }) => SubnetId,
       filterable: ({ SubnetId, Tags }) => ({ fields: { [idFilter]: SubnetId }, tags: Tags }),
-      list: async ({ Filters }) => {
-        const pages = await allPages((token) =>
-          ec2.describeSubnets({ Filters, MaxResults: PAGE, ...token }),
-        );
-        return this.#seen(pages.flatMap((page) => page.Subnets));
-      },
-      byId: async (SubnetIds) => {
-        const pages = await allPages((token) => ec2.describeSubnets({ SubnetIds, ...token }));
-        return this.#seen(pages.flatMap((page) => page.Subnets));
-      },
+      list: ({ Filters }) => read({ Filters, MaxResults: PAGE }),
+      byId: (SubnetIds) => read({ SubnetIds }),
     };
   }
 
   /** Takes in fresh counts of free addresses, and the ids of zones. */
   #seen(subnets: readonly Subnet[]): readonly Subnet[] {
-    for (const { SubnetId, AvailabilityZone, AvailabilityZoneId } of subnets) {
+    for (const one of subnets) {
+      const { SubnetId, AvailabilityZone, AvailabilityZoneId } = one;
+      this.#counts.set(SubnetId, one.AvailableIpAddressCount);
       this.#inFlight.delete(SubnetId);
       if (AvailabilityZoneId !== undefined) this.#zoneIds.set(AvailabilityZone, AvailabilityZoneId);
     }
@@ -121,9 +127,4 @@ export class Subnets {
 
 type ClassPart = Pick<AwsClass, "subnetTerms" | "selectedBefore">;
 
-const FILTERS = { idFilter: "subnet-id", nameFilter: "tag:Name" } as const;
-
-function questions({ subnetTerms }: ClassPart): readonly SelectorQuestion[] {
-  const sets = filterSets(subnetTerms, FILTERS.idFilter, FILTERS.nameFilter);
-  return sets.map((Filters) => ({ Filters }));
-}
+const FILTERS: FilterNames = { idFilter: "subnet-id", nameFilter: "tag:Name" };
