@@ -43,7 +43,11 @@ export class LinearProgram {
   readonly #filled: Int32Array;
 
   /** `basis`: for each of `rows`, a pattern that holds items of this row only. `counts`: the items of each row. */
-  constructor(rows: readonly number[], basis: readonly PatternColumn[], counts: ArrayLike<number>) {
+  private constructor(
+    rows: readonly number[],
+    basis: readonly PatternColumn[],
+    counts: ArrayLike<number>,
+  ) {
     this.#rows = rows;
     this.#at = new Int32Array(counts.length).fill(-1);
     rows.forEach((row, at) => {
@@ -107,9 +111,7 @@ export class LinearProgram {
     let changed = false;
     const dualPrices = this.#dualPrices;
     const list = new ColumnList(columns);
-    // Not every step brings a column in: some give a row a surplus.
-    const mostSteps = (columns.length + this.#rows.length) * 3;
-    for (let step = 0; step < mostSteps && budget.units > 0; step++) {
+    for (let step = 0; step < columns.length * 3 && budget.units > 0; step++) {
       // The best ratio of gain to price enters first. By the gain alone, large bins would enter and be replaced later.
       const { at, gain: share } = list.best(dualPrices, ENTRY_MARGIN);
       const best = columns[at];

@@ -122,11 +122,3 @@ export function dot(amounts: Float64Array, prices: Float64Array): number {
   for (let d = 0; d < amounts.length; d++) sum += (amounts[d] as number) * (prices[d] as number);
   return sum;
 }
-
-/** The value of the content of a bin. `values`: the value of one item of each row. */
-export function contentValue({ rows, times }: Pattern, values: Float64Array): number {
-  let sum = 0;
-  for (let at = 0; at < rows.length; at++)
-    sum += (values[rows[at] as number] as number) * (times[at] as number);
-  return sum;
-}

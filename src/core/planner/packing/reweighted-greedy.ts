@@ -6,13 +6,7 @@
 import type { Steps } from "../../../base/steps.ts";
 import { REWEIGHTED_ROUNDS, ROUNDS_PER_SHAPE } from "../settings.ts";
 import { type GreedyTask, packByGreed } from "./greedy-patterns.ts";
-import {
-  type Bin,
-  contentValue,
-  type Packing,
-  type PatternUse,
-  type WorkBudget,
-} from "./packing.ts";
+import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts";
 import { byKeys, ratioOrders } from "./row-orders.ts";
 
 /**
@@ -76,6 +70,13 @@ function reweight(
  */
 function damped(factor: number): number {
   return Math.sqrt(Math.sqrt(factor * Math.sqrt(factor)));
+}
+
+function contentValue({ rows, times }: Pattern, values: Float64Array): number {
+  let sum = 0;
+  for (let at = 0; at < rows.length; at++)
+    sum += (values[rows[at] as number] as number) * (times[at] as number);
+  return sum;
 }
 
 /** Adds the items of these bins to `items`, and each item's ratio (value of its bin over price) to `ratios`. */
