@@ -1,23 +1,31 @@
 /**
  * Says of a request that no instance type can meet what the largest amount is, and on which type. Lowering such a
- * request is the only way, whatever the NodePools allow.
+ * request is the only way, whatever the NodePools allow. If they allow only smaller types, it names the largest of
+ * these, too: the lowered request fits that one.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { formatResource } from "../../../apis/resources.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
+import type { Template } from "../../provisioning/pools/pool-template.ts";
 import type { PoolInput } from "../../provisioning/scheduling-input.ts";
+import { bitIndices } from "../../scheduling/bits.ts";
 import type { Edit } from "./edits.ts";
 
-/** One sentence for each resource that the edits lower and of which no type has as much as the pod requests. */
-export function largestAmounts(
-  pod: Pod,
-  edits: readonly Edit[],
-  pools: readonly PoolInput[],
-): readonly string[] {
+interface Pools {
+  readonly pools: readonly PoolInput[];
+  readonly templateOf: (poolId: string) => Template;
+}
+
+/**
+ * One sentence for each resource that the edits lower and of which no type has as much as the pod requests.
+ * `templateOf`: the template of a NodePool after the edits, by its id.
+ */
+export function largestAmounts(pod: Pod, edits: readonly Edit[], pools: Pools): readonly string[] {
   const requests = podRequests(pod);
   const lowered = new Set(edits.flatMap((one) => (one.change === "request" ? one.resource : [])));
-  const types = new Set(pools.flatMap(({ instanceTypes }) => instanceTypes));
+  if (lowered.size === 0) return [];
+  const types = new Set(pools.pools.flatMap(({ instanceTypes }) => instanceTypes));
   return [...lowered].flatMap((resource) => {
     const largest = largestOf(types, resource);
     if (largest === undefined || largest.amount >= (requests[resource] ?? 0)) return [];
@@ -25,14 +33,41 @@ export function largestAmounts(
       return [
         `no instance type has ${resource} (a NodeOverlay with spec.capacity declares what a device plugin adds)`,
       ];
-    const amount = formatResource(resource, largest.amount);
-    return [`no instance type has more ${resource} than ${largest.name} (${amount})`];
+    const own = largestOf(usableTypes(pools), resource);
+    const isLess = own !== undefined && own.amount < largest.amount;
+    const here = isLess
+      ? `, and none that a NodePool can launch has ${mostText(own, resource)}`
+      : "";
+    return [`no instance type has more ${resource} than ${textOf(largest, resource)}${here}`];
   });
 }
 
+/** The types that some NodePool can launch. */
+function usableTypes({ pools, templateOf }: Pools): ReadonlySet<InstanceType> {
+  const templates = pools.map(({ pool }) => templateOf(pool.id));
+  return new Set(
+    templates.flatMap(({ table, usable }) =>
+      bitIndices(usable).flatMap((at) => table.types[at] ?? []),
+    ),
+  );
+}
+
+interface Largest {
+  readonly name: string;
+  readonly amount: number;
+}
+
+function mostText(largest: Largest, resource: string): string {
+  return largest.amount === 0 ? "any" : `more than ${textOf(largest, resource)}`;
+}
+
+function textOf({ name, amount }: Largest, resource: string): string {
+  return `${name} (${formatResource(resource, amount)})`;
+}
+
 /** The type with the largest capacity. Among equal ones, the first by name. Undefined: there is no type. */
-function largestOf(types: ReadonlySet<InstanceType>, resource: string) {
-  let largest: { readonly name: string; readonly amount: number } | undefined;
+function largestOf(types: ReadonlySet<InstanceType>, resource: string): Largest | undefined {
+  let largest: Largest | undefined;
   for (const { name, capacity } of types) {
     const amount = capacity[resource] ?? 0;
     const isLarger = largest === undefined || amount > largest.amount;

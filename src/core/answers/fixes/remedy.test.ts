@@ -132,6 +132,15 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
+  it("names the largest type of all, and the largest that a NodePool allows, which the request then fits", () => {
+    const values = ["m-2x", "m-4x"];
+    const key = "node.kubernetes.io/instance-type";
+    const pools = [poolInput({ requirements: [{ key, operator: "In", values }] })];
+    expect(fixOf(pod({ cpu: "20" }), { pools })).toBe(
+      "lower the cpu request of container main from 20 to 4; no instance type has more cpu than m-16x (16), and none that a NodePool can launch has more than m-4x (4)",
+    );
+  });
+
   it("lowers the largest request: of a sidecar, an init container, a container or the whole pod", () => {
     const asks = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
     const spec = (extra: object) => ({ containers: [asks("a", "2"), asks("b", "6")], ...extra });

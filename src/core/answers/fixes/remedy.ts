@@ -10,6 +10,7 @@ import type { Pool } from "../../../apis/hub/pool.ts";
 import { controllerOf, keyOf } from "../../../apis/meta.ts";
 import { Heap } from "../../../base/heap.ts";
 import { within } from "../../../base/within.ts";
+import type { Template } from "../../provisioning/pools/pool-template.ts";
 import type {
   PoolRejection,
   SchedulingResult,
@@ -392,13 +393,17 @@ class Search {
 
   /** The facts to compare with the pool's limits, after the edits. */
   #counted(poolId: string, edits: readonly Edit[]): Counted {
-    const ofPool = edits
-      .filter((edit) => edit.on === "pool")
-      .filter((one) => one.poolId === poolId);
-    const template = this.#templates.of(poolId, ofPool);
+    const template = this.#templateAfter(poolId, edits);
     const usage = this.#input.pools.find(({ pool }) => pool.id === poolId)?.usage ?? {};
     const pods = this.#input.pods.length;
     return { pool: template.pool, usage, largest: largestOf(template), pods };
+  }
+
+  #templateAfter(poolId: string, edits: readonly Edit[]): Template {
+    const ofPool = edits
+      .filter((edit) => edit.on === "pool")
+      .filter((one) => one.poolId === poolId);
+    return this.#templates.of(poolId, ofPool);
   }
 
   /**
@@ -450,9 +455,11 @@ class Search {
   }
 
   #text(edits: readonly Edit[]): string {
-    const told = edits.map((edit) => editText(edit, this.#input.pools));
+    const { pools } = this.#input;
+    const told = edits.map((edit) => editText(edit, pools));
     const isOfPod = edits.some(({ on }) => on === "pod");
-    const largest = largestAmounts(this.#one.pod, edits, this.#input.pools);
+    const templateOf = (poolId: string) => this.#templateAfter(poolId, edits);
+    const largest = largestAmounts(this.#one.pod, edits, { pools, templateOf });
     return [...told, ...largest, ...(isOfPod ? this.#deletion() : [])].join("; ");
   }
 
