@@ -63,7 +63,7 @@ export async function groupCost(
   const { input } = await planningInput(manifests, cloud, SETTINGS, 0);
   const { result, passes } = playedPlan(input, SETTINGS);
   const timings = { parseMs: 0, solveMs: 0 };
-  const plan = planOf(result, input.pods.length, timings, { input, volumeFixes: false, passes });
+  const plan = planOf(result, input.pods.length, timings, { input, objectFixes: false, passes });
   const unpriced = nodes.filter(({ offer }) => prices.get(offer) === undefined);
   return {
     before: {

@@ -7,10 +7,10 @@ import { keyOf } from "../../apis/meta.ts";
 import type { DeviceClaim } from "../../apis/resource/kinds.ts";
 import { type PodClaimEntry, podClaimEntries } from "../../apis/resource/pod-claims.ts";
 import type { DeviceFacts } from "../../core/devices/device-facts.ts";
-import { addObject, type VolumeFix } from "./volume-fix.ts";
+import { addObject, type ObjectFix } from "./object-fix.ts";
 
 /** The fix for the first object that the pod's claims lack. Undefined: they lack none. */
-export function deviceFix(pod: Pod, devices: DeviceFacts): VolumeFix | undefined {
+export function deviceFix(pod: Pod, devices: DeviceFacts): ObjectFix | undefined {
   const { namespace = "default" } = pod.metadata;
   for (const entry of podClaimEntries(pod)) {
     const fix = entryFix(entry, namespace, devices);
@@ -23,7 +23,7 @@ function entryFix(
   { claimName, templateName }: PodClaimEntry,
   namespace: string,
   { claims, templates, classes }: DeviceFacts,
-): VolumeFix | undefined {
+): ObjectFix | undefined {
   if (claimName === null) return undefined;
   const claim = claims.find((one) => keyOf(one) === `${namespace}/${claimName}`);
   if (claim !== undefined) return classFix(claim.spec.devices, classes.map(keyOf));
@@ -39,7 +39,7 @@ function entryFix(
 function classFix(
   { requests = [] }: DeviceClaim = {},
   known: readonly string[],
-): VolumeFix | undefined {
+): ObjectFix | undefined {
   const wanted = requests.flatMap(({ exactly, firstAvailable = [] }) =>
     [...(exactly === undefined ? [] : [exactly]), ...firstAvailable].map(
       ({ deviceClassName }) => deviceClassName,

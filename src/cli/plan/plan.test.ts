@@ -795,9 +795,7 @@ spec: {requirements: [{key: node.kubernetes.io/instance-type, operator: In, valu
       );
     const missing = await run([POOL, named("storageClassName: gp3,")], "text");
     expect(missing.code).toBe(2);
-    expect(missing.text).toContain(
-      "fix: create StorageClass gp3 (in a file of -f, or in the cluster)",
-    );
+    expect(missing.text).toMatch(/fix: create StorageClass gp3$/m);
     const none = await run([POOL, named("")]);
     expect(none.code).toBe(2);
     const { unschedulable } = JSON.parse(none.text) as Plan;

@@ -109,25 +109,26 @@ export interface Extras {
   readonly lowerBoundMicroUsd?: number;
   /** The number of planning passes. Default: 1. */
   readonly passes?: number;
-  /** The input of the plan, for risks and fixes of volumes. */
+  /** The input of the plan, for risks and fixes of volumes and resource claims. */
   readonly input?: SchedulingInput;
   /**
-   * Whether to look for fixes for pods that planning refuses because of volumes. Default: if there is an `input`.
+   * Whether to look for fixes for pods that planning refuses because of volumes or resource claims. Default: if there
+   * is an `input`.
    */
-  readonly volumeFixes?: boolean;
+  readonly objectFixes?: boolean;
 }
 
 export function planOf(
   result: PlannedBatch,
   pods: number,
   timings: Plan["timings"],
-  { remedies, lowerBoundMicroUsd, passes = 1, input, volumeFixes = true }: Extras = {},
+  { remedies, lowerBoundMicroUsd, passes = 1, input, objectFixes = true }: Extras = {},
 ): Plan {
   const { limitCost, planner } = result;
   const stored = withoutBufferPods(result);
   const headroom = headroomOf(result);
   const fixes =
-    input !== undefined && volumeFixes ? { input, places: new VolumePlaceFixes(input) } : undefined;
+    input !== undefined && objectFixes ? { input, places: new VolumePlaceFixes(input) } : undefined;
   const count = pods - headroom.reduce((sum, one) => sum + one.pods, 0);
   const newNodeClaims = result.newClaims.map(
     ({ pool, requirements, instanceTypes, pods: placed, requests, cheapest }): PlannedNode => ({
@@ -156,8 +157,7 @@ export function planOf(
         nodePool: nameOf(poolId),
         rejected: rejected as Record<string, number>,
       })),
-      ...(fixes === undefined ? {} : volumeFixOf(pod, pools.length > 0, fixes)),
-      ...deviceFixOf(pod, fixes?.input),
+      ...(fixes === undefined ? {} : objectFixOf(pod, pools.length > 0, fixes)),
       ...remedyOf(keyOf(pod), remedies?.get(keyOf(pod))),
     })),
     totals: {
@@ -252,26 +252,22 @@ function usedNodes({ existing }: PlannedBatch): Plan["existingNodes"] {
 }
 
 /**
- * The fix of the pod's volumes. If planning asked no NodePool about the pod, one of its volumes is incomplete. Otherwise
- * a volume may be at a place that nothing has.
+ * The fix of the pod's resource claims or volumes. If planning asked no NodePool about the pod, one of its volumes is
+ * incomplete. Otherwise a volume may be at a place that nothing has.
  */
-function volumeFixOf(
+function objectFixOf(
   pod: Pod,
   wasAsked: boolean,
   { places, input }: { readonly places: VolumePlaceFixes; readonly input: SchedulingInput },
 ): Pick<Unplaced, "fix"> {
-  const fix = wasAsked ? places.of(pod) : volumeFix(pod, input.volumes);
+  const fix =
+    (input.devices && deviceFix(pod, input.devices)) ??
+    (wasAsked ? places.of(pod) : volumeFix(pod, input.volumes));
   return fix === undefined ? {} : { fix };
 }
 
 function nameOf(poolId: string): string {
   return poolId.slice(poolId.indexOf("/") + 1);
-}
-
-/** The fix of the pod's resource claims, if they name an object that is not in the input. */
-function deviceFixOf(pod: Pod, input: SchedulingInput | undefined): Pick<Unplaced, "fix"> {
-  const fix = input?.devices === undefined ? undefined : deviceFix(pod, input.devices);
-  return fix === undefined ? {} : { fix };
 }
 
 function remedyOf(pod: string, remedy: Remedy | undefined): Pick<Unplaced, "nearest" | "fix"> {

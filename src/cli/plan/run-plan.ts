@@ -162,7 +162,7 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
     progress.stage("looking for what would place the pods that are left");
   const planned = planOf(result, input.pods.length, timings, {
     input,
-    volumeFixes: flags.fix,
+    objectFixes: flags.fix,
     passes: played.passes,
     ...(flags.fix ? { remedies: remedies(input, withoutBufferPods(result), settledPlan) } : {}),
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),

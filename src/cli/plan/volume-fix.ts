@@ -6,9 +6,8 @@ import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
 import type { StorageClass } from "../../apis/storage/kinds.ts";
-import { meantName } from "../../base/slips.ts";
 import { claimName } from "../../core/scheduling/volumes.ts";
-import type { PlannedEdit } from "./planned-edit.ts";
+import { addObject, type ObjectFix } from "./object-fix.ts";
 
 /** The volume objects of a plan's input. */
 interface Volumes {
@@ -16,16 +15,10 @@ interface Volumes {
   readonly classes: readonly StorageClass[];
 }
 
-export interface VolumeFix {
-  readonly text: string;
-  readonly edits: readonly PlannedEdit[];
-}
-
-const INPUT = "(in a file of -f, or in the cluster)";
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
 
 /** The fix for the pod's first volume that is incomplete. Undefined if there is none. */
-export function volumeFix(pod: Pod, { claims, classes }: Volumes): VolumeFix | undefined {
+export function volumeFix(pod: Pod, { claims, classes }: Volumes): ObjectFix | undefined {
   for (const volume of pod.spec.volumes ?? []) {
     const name = claimName(pod, volume);
     if (name === undefined) continue;
@@ -39,7 +32,7 @@ export function volumeFix(pod: Pod, { claims, classes }: Volumes): VolumeFix | u
   }
   return undefined;
 
-  function claimFix(owner: Pod, claim: PersistentVolumeClaim): VolumeFix | undefined {
+  function claimFix(owner: Pod, claim: PersistentVolumeClaim): ObjectFix | undefined {
     const { storageClassName, volumeName } = claim.spec;
     if (volumeName) return undefined;
     if (!storageClassName) return nameClass(owner, claim);
@@ -49,19 +42,10 @@ export function volumeFix(pod: Pod, { claims, classes }: Volumes): VolumeFix | u
   }
 }
 
-/** The fix for an object that is missing. Its text also names one of the known objects that may be meant. */
-export function addObject(kind: string, name: string, known: readonly string[]): VolumeFix {
-  const meant = meantName(name, known);
-  return {
-    text: `${meant === undefined ? "" : `did you mean ${kind} ${meant}? Or `}create ${kind} ${name} ${INPUT}`,
-    edits: [{ object: `${kind} ${name}`, field: "metadata.name", action: "add", value: name }],
-  };
-}
-
 /**
  * The fix that sets a storage class: in the StatefulSet's template if the claim comes from one, otherwise in the claim.
  */
-function nameClass(pod: Pod, claim: PersistentVolumeClaim): VolumeFix {
+function nameClass(pod: Pod, claim: PersistentVolumeClaim): ObjectFix {
   const owner = controllerOf(pod);
   const { name } = claim.metadata;
   const isTemplate = owner?.kind === "StatefulSet" && name.endsWith(`-${pod.metadata.name}`);
@@ -75,12 +59,12 @@ function nameClass(pod: Pod, claim: PersistentVolumeClaim): VolumeFix {
   return {
     text:
       `set ${where.field} of ${where.object}, or add a StorageClass with the annotation ` +
-      `${DEFAULT_CLASS}: "true" ${INPUT}`,
+      `${DEFAULT_CLASS}: "true"`,
     edits: [{ ...where, action: "set", value: "NAME", from: "" }],
   };
 }
 
-function bindLater({ metadata, volumeBindingMode = "Immediate" }: StorageClass): VolumeFix {
+function bindLater({ metadata, volumeBindingMode = "Immediate" }: StorageClass): ObjectFix {
   const value = "WaitForFirstConsumer";
   return {
     text: `set volumeBindingMode of StorageClass ${metadata.name} to ${value}, so that its volumes follow their pods`,

@@ -9,7 +9,7 @@ import { within } from "../../base/within.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import type { Requirement } from "../../core/scheduling/requirement.ts";
 import { VolumeIndex, type VolumePlace } from "../../core/scheduling/volumes.ts";
-import type { VolumeFix } from "./volume-fix.ts";
+import type { ObjectFix } from "./object-fix.ts";
 
 /** Finds such fixes for the pods of one plan. What the pods share is read once. */
 export class VolumePlaceFixes {
@@ -22,7 +22,7 @@ export class VolumePlaceFixes {
   }
 
   /** The fix for the first such volume of the pod. Undefined: each volume can be reached from some place. */
-  of(pod: Pod): VolumeFix | undefined {
+  of(pod: Pod): ObjectFix | undefined {
     for (const volume of pod.spec.volumes ?? []) {
       this.#index ??= new VolumeIndex(this.#input.volumes);
       const place = this.#index.place(pod, volume);
@@ -60,7 +60,7 @@ function placeFix(
   { kind, name }: VolumePlace,
   { key, values }: Requirement,
   known: readonly string[],
-): VolumeFix {
+): ObjectFix {
   const [value = ""] = values;
   const better = meantName(value, known) ?? known[0] ?? "";
   const wrong = `${key} ${values.join(", ")}`;
