@@ -15,7 +15,7 @@ it("says each second how long a simulation has taken, and after a round what it 
   ]);
   const told = { commands: 1, nodes: 270, priceMicroUsdPerHour: 56_949_480 };
   nowMs = 5_000;
-  watch.tell({ ...told, simulatedMs: 45_000, horizonMs: 86_400_000, savedShare: 0.25 });
+  watch.tell({ ...told, simulatedMs: 45_000, savedShare: 0.25 });
   nowMs = 6_000;
   watch.isOver();
   const line = "simulating 300 nodes: 1 command, 270 nodes at $56.9495 an hour";
@@ -23,6 +23,6 @@ it("says each second how long a simulation has taken, and after a round what it 
     `${line}, 5s so far, about 15s left`,
     `${line}, 6s so far, about 14s left`,
   ]);
-  watch.tell({ ...told, simulatedMs: 45_000, horizonMs: 86_400_000 });
+  watch.tell({ ...told, simulatedMs: 45_000 });
   expect(lines.at(-1)).toBe(`${line}, 6s so far`);
 });

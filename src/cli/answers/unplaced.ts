@@ -6,9 +6,8 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
-import type { Model } from "../../core/answers/model.ts";
+import { type Model, pendingPods } from "../../core/answers/model.ts";
 import { type PlanPass, settle } from "../../core/answers/rehearsal.ts";
-import { isBufferPod } from "../../core/buffers/pods.ts";
 import { workloadName } from "../../core/disruption/moves.ts";
 
 /** A pod without a place at the end. */
@@ -38,7 +37,7 @@ export function* leftPending(
   end: Model,
   plan: PlanPass,
 ): Steps<readonly LeftPending[]> {
-  const waiting = waitingPods(end);
+  const waiting = yield* pendingPods(end);
   if (waiting.length === 0) return [];
   const { scheduling } = end.picture;
   const pods = scheduling.pods.filter(({ spec }) => !spec.nodeName);
@@ -59,7 +58,7 @@ export function* leftPending(
 /** The pods without a place after all planning passes, without the change. */
 function* waitingToday(today: Model, plan: PlanPass): Steps<readonly Pod[]> {
   const { model } = yield* settle(today, plan);
-  return waitingPods(model);
+  return yield* pendingPods(model);
 }
 
 /** Those of these pods that have a node at the end. A pod that the change deletes has none. */
@@ -88,10 +87,6 @@ function inStead(
     found.add(pod);
   }
   return found;
-}
-
-function waitingPods({ picture }: Model): readonly Pod[] {
-  return picture.scheduling.pods.filter((pod) => !pod.spec.nodeName && !isBufferPod(pod));
 }
 
 /** The workload of the pod, whose replicas can stand in for each other. The pod itself, if it has none. */

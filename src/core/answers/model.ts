@@ -67,6 +67,11 @@ export interface Changed {
   readonly moves: readonly Move[];
 }
 
+/** The pods without a node. Those of CapacityBuffers are not among them. */
+export function pendingPods({ picture }: Pick<Model, "picture">): Steps<Pod[]> {
+  return filterInSteps(picture.scheduling.pods, (pod) => !pod.spec.nodeName && !isBufferPod(pod));
+}
+
 /** Applies a change. */
 export function* change(model: Model, wanted: Change): Steps<Changed> {
   const { picture } = model;

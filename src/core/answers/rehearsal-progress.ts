@@ -16,9 +16,8 @@ export interface RehearsalProgress {
   readonly nodes: number;
   /** The price of the cluster now. */
   readonly priceMicroUsdPerHour: number;
-  /** How much simulated time has passed, and how much may pass, in milliseconds. */
+  /** How much simulated time has passed, in milliseconds. */
   readonly simulatedMs: number;
-  readonly horizonMs: number;
   /**
    * What was saved, as a share of what can be saved at most: the price at the start less a proven lower bound. Absent:
    * nothing was saved, or the bound is not below the price at the start. Nodes without a known price are not in prices,
@@ -35,7 +34,7 @@ export interface RehearsalWatch {
   readonly isOver: () => boolean;
 }
 
-/** Runs the steps, unless `isOver` returns true at a pause. Then the result is undefined. */
+/** Runs the steps until `isOver` returns true at a pause. Then the result is undefined. */
 export function* unlessOver<T>(steps: Steps<T>, isOver: () => boolean): Steps<T | undefined> {
   for (;;) {
     const { done, value } = steps.next();
@@ -68,12 +67,11 @@ export function* mostSaving(start: Model): Steps<MostSaving> {
 interface Done {
   readonly commands: number;
   readonly priceMicroUsdPerHour: number;
-  readonly untilMs: number;
   readonly most: MostSaving;
 }
 
 export function progressOf(start: Model, { picture }: Model, done: Done): RehearsalProgress {
-  const { commands, priceMicroUsdPerHour, untilMs, most } = done;
+  const { commands, priceMicroUsdPerHour, most } = done;
   const { startMicroUsd, leastMicroUsd } = most;
   const savedMicroUsd = startMicroUsd - priceMicroUsdPerHour;
   const mostMicroUsd = startMicroUsd - leastMicroUsd;
@@ -83,7 +81,6 @@ export function progressOf(start: Model, { picture }: Model, done: Done): Rehear
     nodes: picture.nodes.length,
     priceMicroUsdPerHour,
     simulatedMs: picture.nowMs - start.picture.nowMs,
-    horizonMs: untilMs - start.picture.nowMs,
     ...(isShare ? { savedShare: savedMicroUsd / mostMicroUsd } : {}),
   };
 }

@@ -27,7 +27,7 @@ import {
 } from "./command-answer.ts";
 import { holdsOf } from "./holds.ts";
 import { keptRoomIn, keptRoomOf } from "./kept-room.ts";
-import { type Changed, change, later, type Model, type Move } from "./model.ts";
+import { type Changed, change, later, type Model, type Move, pendingPods } from "./model.ts";
 import { ownedNode } from "./owned-node.ts";
 import { playPassesInSteps } from "./planning-passes.ts";
 import {
@@ -121,7 +121,7 @@ export function* provision(before: Model, plan: PlanPass): Steps<Played> {
  */
 function* takeRoom(model: Model, plan: PlanPass): Steps<Played> {
   const { scheduling, nowMs } = model.picture;
-  const waiting = scheduling.pods.filter((pod) => !pod.spec.nodeName && !isBufferPod(pod));
+  const waiting = yield* pendingPods(model);
   if (waiting.length === 0 || !scheduling.pods.some(isBufferPod)) return { model, steps: [] };
   const { existing } = yield* plan({ ...scheduling, pods: waiting, pools: [] });
   if (existing.length === 0) return { model, steps: [] };
@@ -197,8 +197,7 @@ export function* rehearse(
     model = done.model;
     steps.push(...done.steps);
     if (done.isIdle !== undefined) idle = done.isIdle ? idle + 1 : 0;
-    if (most !== undefined)
-      watch?.tell(progressOf(start, model, { ...sumOf(steps, most), untilMs, most }));
+    if (most !== undefined) watch?.tell(progressOf(start, model, { ...sumOf(steps, most), most }));
     const ended = idle >= MOST_REJECTED ? "limit" : done.ended;
     if (ended !== undefined) return { model, steps, ended };
   }

@@ -1,9 +1,8 @@
 /** The number of nodes and pods of a model, and its price. */
-import { eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
-import { isBufferPod } from "../buffers/pods.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { priceOf } from "../disruption/candidates.ts";
 import { reschedulablePods } from "../state/node-view.ts";
-import type { Model } from "./model.ts";
+import { type Model, pendingPods } from "./model.ts";
 
 /** Number of nodes and pods in the cluster, and its price. */
 export interface Totals {
@@ -16,7 +15,8 @@ export interface Totals {
 }
 
 /** The totals of a model. Nodes whose price is not known count as free. */
-export function* totalsOf({ picture, pools }: Model): Steps<Totals> {
+export function* totalsOf(model: Model): Steps<Totals> {
+  const { picture, pools } = model;
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
   let pods = 0;
   let priceMicroUsdPerHour = 0;
@@ -25,10 +25,7 @@ export function* totalsOf({ picture, pools }: Model): Steps<Totals> {
     if (node.managed)
       priceMicroUsdPerHour += priceOf(node.labels, types.get(node.poolId ?? "") ?? []);
   });
-  const pending = yield* filterInSteps(
-    picture.scheduling.pods,
-    (pod) => !pod.spec.nodeName && !isBufferPod(pod),
-  );
+  const pending = yield* pendingPods(model);
   return {
     nodes: picture.nodes.length,
     pods,
