@@ -2,6 +2,7 @@
 
 import { counted } from "../../base/counted.ts";
 import type { Printed } from "../../base/printable.ts";
+import { within } from "../../base/within.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import type { Step } from "../../core/answers/rehearsal.ts";
 import { sharedReason } from "../../core/answers/shared-reason.ts";
@@ -64,19 +65,23 @@ function nodeLine({ node, says }: { readonly node: string; readonly says: string
   return `${node}: ${says}`;
 }
 
-/** Pods without a place, grouped by reason, because replicas usually have the same one. */
-export function byReason(unplaced: Simulated["unplaced"]): readonly {
+interface PodsOfReason {
   readonly reasons: readonly string[];
   readonly pods: readonly string[];
-}[] {
-  const groups = new Map<string, { readonly reason: string; readonly pods: string[] }>();
+}
+
+/**
+ * Pods without a place, grouped by what is shown of their reason. The whole reason is not compared: it has the pod's
+ * requests, which differ between pods with the same cause.
+ */
+export function byReason(unplaced: Simulated["unplaced"]): readonly PodsOfReason[] {
+  const groups = new Map<string, PodsOfReason & { readonly pods: string[] }>();
   for (const { pod, reason } of unplaced) {
-    const shared = sharedReason(reason);
-    const alike = groups.get(shared);
-    if (alike === undefined) groups.set(shared, { reason, pods: [pod] });
-    else alike.pods.push(pod);
+    const reasons = reasonWords(reason);
+    const alike = reasons.map(sharedReason).join("; ");
+    within(groups, alike, () => ({ reasons, pods: [] })).pods.push(pod);
   }
-  return [...groups.values()].map(({ reason, pods }) => ({ reasons: reasonWords(reason), pods }));
+  return [...groups.values()];
 }
 
 /** How the simulation ended. */

@@ -418,6 +418,11 @@ describe("karpenter simulate", () => {
       expect(page.text).toContain("**Pods without a place:** 0, 1 in any case");
     });
 
+    it("names pods with the same cause together, whatever they request", async () => {
+      const { text } = await run([...objects, snapshotPod("vast", { cpu: "80" })]);
+      expect(text).toContain("\n  shop/huge, shop/vast: default: no instance type");
+    });
+
     it("names pods that wait because of the change apart from the others, in every format", async () => {
       const nodepoolFile = [file("limited.json", [snapshotPool({ limits: { cpu: "0" } })])];
       const flags = { nodepoolFile, removeNode: ["a"] };

@@ -70,7 +70,7 @@ it("a simulation says no saved share while the price rises, also from below the 
   // The price at the start is below the least price because prices of some nodes are not known.
   const most = { startMicroUsd: 100, leastMicroUsd: 300 };
   const shareAt = (priceMicroUsdPerHour: number, limits = most) => {
-    const done = { commands: 1, priceMicroUsdPerHour, untilMs: NOW + HOUR_MS, most: limits };
+    const done = { commands: 1, priceMicroUsdPerHour, most: limits };
     return progressOf(model, model, done).savedShare;
   };
   expect([200, 100, 50].map((price) => shareAt(price))).toEqual([undefined, undefined, undefined]);
