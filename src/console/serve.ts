@@ -17,6 +17,7 @@ import type {
   ConsoleQuestion,
   ConsoleScene,
   ConsoleSource,
+  SimulationFollower,
   SimulationProgress,
   Supposition,
 } from "./source.ts";
@@ -211,8 +212,10 @@ async function simulate(exchange: Exchange, shared: Shared, asked: Asked): Promi
     );
   shared.simulations += 1;
   try {
-    const followed = /\bapplication\/x-ndjson\b/.test(exchange.request.headers.accept ?? "");
-    await (followed ? simulateFollowed : simulateAtOnce)(exchange, shared, asked);
+    const { request, signal } = exchange;
+    const isFollowed = /\bapplication\/x-ndjson\b/.test(request.headers.accept ?? "");
+    const isGone = () => signal.aborted;
+    await (isFollowed ? simulateFollowed : simulateAtOnce)(exchange, shared, { asked, isGone });
   } finally {
     shared.simulations -= 1;
   }
@@ -220,10 +223,17 @@ async function simulate(exchange: Exchange, shared: Shared, asked: Asked): Promi
 
 type Asked = (query: URLSearchParams) => Supposition;
 
-async function simulateAtOnce(exchange: Exchange, shared: Shared, asked: Asked): Promise<void> {
+interface AskedBy extends Pick<SimulationFollower, "isGone"> {
+  readonly asked: Asked;
+}
+
+async function simulateAtOnce(
+  exchange: Exchange,
+  shared: Shared,
+  { asked, isGone }: AskedBy,
+): Promise<void> {
   exchange.lastsLong();
-  const { signal } = exchange;
-  const asker = { isGone: () => signal.aborted, tell: () => undefined };
+  const asker = { isGone, tell: () => undefined };
   await ask(exchange, shared, (scene, query) => scene.simulate(asked(query), asker));
 }
 
@@ -231,22 +241,16 @@ async function simulateAtOnce(exchange: Exchange, shared: Shared, asked: Asked):
 async function simulateFollowed(
   exchange: Exchange,
   { feed, clock }: Shared,
-  asked: Asked,
+  { asked, isGone }: AskedBy,
 ): Promise<void> {
-  let isGone = false;
-  const lines = openLineStream(exchange, {
-    clock,
-    headers: HEADERS,
-    over: () => {
-      isGone = true;
-    },
-  });
+  const lines = openLineStream(exchange, { clock, headers: HEADERS, over: () => undefined });
   const tell = (progress: SimulationProgress): void => {
     if (lines.isReady) lines.send("progress", JSON.stringify({ progress }));
   };
   try {
-    const asker = { isGone: () => isGone, tell };
-    const answer = await feed.ask((scene) => scene.simulate(asked(queryOf(exchange)), asker));
+    const answer = await feed.ask((scene) =>
+      scene.simulate(asked(queryOf(exchange)), { isGone, tell }),
+    );
     lines.send("answer", await inTurns(clock, jsonInSteps({ answer }), TURN_MS));
   } catch (error) {
     lines.send("problem", JSON.stringify({ problem: firstLineOf(error) }));
