@@ -221,9 +221,9 @@ export function poolNotes(
   // A pool may launch into its reservations in the first pass and have nothing left for the last one.
   const launched = new Set(newClaims.map(({ pool }) => pool.id));
   return [...withoutTypes, ...withTooFewTypes].flatMap((id) => {
-    const own = input.pools.find(({ pool }) => pool.id === id);
-    const why = own === undefined ? undefined : atOnce(launchStop(own, input));
-    return launched.has(id) || why === undefined ? [] : [`${id}: passed over, ${why}`];
+    const own = launched.has(id) ? undefined : input.pools.find(({ pool }) => pool.id === id);
+    const why = own && atOnce(launchStop(own, input));
+    return why === undefined ? [] : [`${id}: passed over, ${why}`];
   });
 }
 
