@@ -40,8 +40,8 @@ const FULL_SHARE = 0.9;
 const SLOW_START_MS = 15 * 60_000;
 const SLOW_END_MS = 60 * 60_000;
 
-/** A NodePool with the fields that say how much of its limits is used. */
-interface PoolWithUse extends KubeObject {
+/** The fields of a NodePool that the checks read: its limits and how much of them is used, and its node class. */
+interface PoolFields extends KubeObject {
   readonly spec?: {
     readonly limits?: ResourceAmounts;
     readonly template?: {
@@ -282,7 +282,7 @@ function whyNotReady(object: KubeObject, { type: own, message, reason }: Conditi
     return why ? [why] : [];
   });
   const why = named.length === 0 ? text : `${text}: ${named.join("; ")}`;
-  const ref = (object as PoolWithUse).spec?.template?.spec?.nodeClassRef;
+  const ref = (object as PoolFields).spec?.template?.spec?.nodeClassRef;
   // Upstream's text for a missing class does not name the class.
   return ref?.name !== undefined && why.includes("NodeClass not found")
     ? `${why}: ${ref.kind ?? "class"} ${ref.name}`
@@ -323,7 +323,7 @@ function checkEnds({ pools, nowMs }: DoctorFacts): readonly CheckedItem[] {
 
 /** Checks how much of each NodePool's limits its nodes use. Provisioners are skipped. */
 function checkLimits({ pools }: DoctorFacts): readonly CheckedItem[] {
-  return pools.flatMap(({ kind, metadata, spec, status }: PoolWithUse): readonly CheckedItem[] => {
+  return pools.flatMap(({ kind, metadata, spec, status }: PoolFields): readonly CheckedItem[] => {
     const limits = kind === "NodePool" ? parseResources(spec?.limits) : {};
     const used = parseResources(status?.resources);
     const full = Object.keys(limits)
