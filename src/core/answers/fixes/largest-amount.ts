@@ -1,7 +1,7 @@
 /**
  * Says of a request that no instance type can meet what the largest amount is, and on which type. Lowering such a
  * request is the only way, whatever the NodePools allow. If they allow only smaller types, it names the largest of
- * these, too: the lowered request fits that one.
+ * these, too. Otherwise the lowered request would seem lower than necessary.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
