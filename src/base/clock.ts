@@ -24,7 +24,7 @@ export interface Clock {
   sleep(delayMs: number): Promise<void>;
   /**
    * Real milliseconds since this was first called in the current turn of the event loop. Always 0 on a virtual clock,
-   * whose time does not pass while code runs.
+   * so that a simulation does the same in the same order, however slow the computer is.
    */
   turnMs(): number;
 }

@@ -1,11 +1,13 @@
 /**
  * Simulated time that follows real time at a given speed, for simulations that people watch. Timers fire in the order
- * of their due times, and the work of one ends before the next fires. If the computer is too slow, simulated time slows
- * down. Otherwise a simulated kubelet could miss its heartbeats and seem to have failed.
+ * of their due times. Time stands still until the work of a timer has ended, also if this work lets the event loop run
+ * by `sleep(0)`. So if the computer is too slow, simulated time slows down. Otherwise a simulated kubelet could miss its
+ * heartbeats and seem to have failed.
  */
 
 import type { Clock, Timer } from "./clock.ts";
 import { mustNotFail } from "./must-not-fail.ts";
+import { LoopTurn } from "./system-clock.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 declare function setTimeout(callback: () => void, ms: number): unknown;
@@ -21,6 +23,7 @@ const JUMPED_AT_ONCE_MS = 1_000;
 /** Virtual time that follows real time at a given speed, for the sandbox. */
 export class PacedClock implements Clock {
   readonly #virtual: VirtualClock;
+  readonly #turn = new LoopTurn();
   #speed: number;
   #isPaused = false;
   /** Simulated milliseconds of the jump that remain. */
@@ -57,7 +60,7 @@ export class PacedClock implements Clock {
   }
 
   turnMs(): number {
-    return this.#virtual.turnMs();
+    return this.#turn.ms();
   }
 
   get speed(): number {

@@ -27,10 +27,7 @@ describe("work in steps", () => {
     const seen: string[] = [];
     let nowMs = 0;
     const clock = {
-      now: () => 0,
-      elapsedMs: () => nowMs++,
-      after: () => ({ cancel: () => undefined }),
-      turnMs: () => 0,
+      turnMs: () => nowMs++,
       sleep: async (delayMs: number) => void seen.push(`others ${delayMs}`),
     };
     await inTurns(clock, counting(10), 4);
@@ -40,10 +37,7 @@ describe("work in steps", () => {
   it("counts time from one piece of work to the next with stepRunner, not with inTurns", async () => {
     let [nowMs, sleeps] = [0, 0];
     const clock = {
-      now: () => 0,
-      elapsedMs: () => nowMs,
-      after: () => ({ cancel: () => undefined }),
-      turnMs: () => 0,
+      turnMs: () => nowMs,
       sleep: async () => void sleeps++,
     };
     const lasting = function* (ms: number): Steps<void> {
@@ -60,7 +54,7 @@ describe("work in steps", () => {
   it("reports the computing time of each turn to the meter, without pauses", async () => {
     let [nowMs, usedMs] = [0, 0];
     const clock = {
-      elapsedMs: () => nowMs,
+      turnMs: () => nowMs,
       sleep: async () => {
         nowMs += 1_000;
       },
@@ -79,24 +73,24 @@ describe("work in steps", () => {
     expect(told).toEqual([9, 6]);
   });
 
-  it("pauses also after the clock was set back", async () => {
-    let [passedMs, setBackMs, sleeps] = [0, 0, 0];
+  it("counts anew if another turn of the event loop has begun since the last step", async () => {
+    let [turnMs, sleeps] = [30, 0];
     const clock = {
-      now: () => passedMs - setBackMs,
-      elapsedMs: () => passedMs,
-      after: () => ({ cancel: () => undefined }),
-      turnMs: () => 0,
+      turnMs: () => turnMs,
       sleep: async () => void sleeps++,
     };
-    const lasting = function* (): Steps<void> {
-      setBackMs = 3_600_000;
-      for (let step = 0; step < 6; step++) {
-        passedMs += 5;
-        yield;
-      }
+    const run = stepRunner(clock, 10);
+    const lasting = function* (ms: number): Steps<void> {
+      turnMs += ms;
+      yield;
     };
-    await inTurns(clock, lasting(), 10);
-    expect(sleeps).toBe(3);
+    await run(lasting(9));
+    // A promise of the caller waited until another turn.
+    turnMs = 0;
+    await run(lasting(9));
+    expect(sleeps).toBe(0);
+    await run(lasting(1));
+    expect(sleeps).toBe(1);
   });
 
   it("pauses when the turn of the event loop is used up, and makes at least one step in each", async () => {

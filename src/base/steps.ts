@@ -22,7 +22,7 @@ export function atOnce<T>(steps: Steps<T>): T {
 export const TURN_MS = 10;
 
 /** The functions of a clock that are needed to run a computation in turns. */
-type TurnClock = Pick<Clock, "elapsedMs" | "sleep">;
+type TurnClock = Pick<Clock, "turnMs" | "sleep">;
 
 /** Runs the computation, and lets the event loop run after about `turnMs`. On a virtual clock it runs in one turn. */
 export function inTurns<T>(clock: TurnClock, steps: Steps<T>, turnMs: number): Promise<T> {
@@ -44,12 +44,19 @@ export interface TurnMeter {
  * `meter`: counts only the computations.
  */
 export function stepRunner(clock: TurnClock, turnMs: number, meter?: TurnMeter): StepRunner {
-  let startedMs = clock.elapsedMs();
+  let startedMs = clock.turnMs();
+
+  function isOver(): boolean {
+    const nowMs = clock.turnMs();
+    // Another turn of the event loop has begun since.
+    if (nowMs < startedMs) startedMs = 0;
+    return nowMs - startedMs >= turnMs;
+  }
 
   function untilTurnEnds<T>(steps: Steps<T>): IteratorResult<undefined, T> {
     for (;;) {
       const result = steps.next();
-      if (result.done === true || clock.elapsedMs() - startedMs >= turnMs) return result;
+      if (result.done === true || isOver()) return result;
     }
   }
 
@@ -60,7 +67,7 @@ export function stepRunner(clock: TurnClock, turnMs: number, meter?: TurnMeter):
       meter?.tell(meter.clock.elapsedMs() - begunMs);
       if (done === true) return value;
       await clock.sleep(0);
-      startedMs = clock.elapsedMs();
+      startedMs = clock.turnMs();
     }
   };
 }

@@ -9,10 +9,28 @@ declare const performance: { now(): number };
 /** The longest delay of `setTimeout` in milliseconds. A longer one takes several timers. */
 const MAX_TIMEOUT_MS = 0x7fffffff;
 
+/** Measures turns of the event loop. A turn begins with the first question in it. */
+export class LoopTurn {
+  /** Undefined: nobody has asked in this turn. */
+  #startedMs: number | undefined;
+
+  /** Whole milliseconds since the first question in this turn. */
+  ms(): number {
+    const nowMs = Math.floor(performance.now());
+    if (this.#startedMs === undefined) {
+      this.#startedMs = nowMs;
+      // Runs after this turn of the event loop, when all of its promises are settled.
+      setImmediate(() => {
+        this.#startedMs = undefined;
+      });
+    }
+    return nowMs - this.#startedMs;
+  }
+}
+
 /** The clock of the computer. */
 export class SystemClock implements Clock {
-  /** When {@link turnMs} was first called in this turn of the event loop. Undefined: it was not called yet. */
-  #turnStartedMs: number | undefined;
+  readonly #turn = new LoopTurn();
 
   now(): number {
     return Date.now();
@@ -41,13 +59,6 @@ export class SystemClock implements Clock {
   }
 
   turnMs(): number {
-    if (this.#turnStartedMs === undefined) {
-      this.#turnStartedMs = this.elapsedMs();
-      // Runs after this turn of the event loop, when all of its promises are settled.
-      setImmediate(() => {
-        this.#turnStartedMs = undefined;
-      });
-    }
-    return this.elapsedMs() - this.#turnStartedMs;
+    return this.#turn.ms();
   }
 }

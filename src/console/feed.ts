@@ -66,7 +66,7 @@ const TURN_MS = 5;
 const LINGER_MS = 60_000;
 
 /** The parts of a clock that the feed needs. */
-export type FeedClock = Pick<Clock, "after" | "elapsedMs" | "sleep">;
+export type FeedClock = Pick<Clock, "after" | "elapsedMs" | "sleep" | "turnMs">;
 
 interface Viewer {
   readonly views: readonly ConsoleViewName[];

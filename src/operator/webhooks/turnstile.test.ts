@@ -16,6 +16,10 @@ class HeldClock extends VirtualClock {
   override elapsedMs(): number {
     return super.elapsedMs() + this.#heldMs;
   }
+
+  override turnMs(): number {
+    return this.#heldMs;
+  }
 }
 
 it("rests after each computation for as long as it held the event loop, also after a failure", async () => {

@@ -9,10 +9,10 @@ import { CallerGone } from "../../listen/exchange.ts";
 
 /** Runs one computation at a time. */
 export class Turnstile {
-  readonly #clock: Pick<Clock, "elapsedMs" | "after" | "sleep">;
+  readonly #clock: Pick<Clock, "elapsedMs" | "after" | "sleep" | "turnMs">;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(clock: Pick<Clock, "elapsedMs" | "after" | "sleep">) {
+  constructor(clock: Pick<Clock, "elapsedMs" | "after" | "sleep" | "turnMs">) {
     this.#clock = clock;
   }
 

@@ -44,6 +44,7 @@ import {
   PlainError,
   unsupportedMediaType,
 } from "./request/status.ts";
+import { RequestTurns } from "./request-turns.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
 import { expireEvents } from "./store/event-expiry.ts";
 import { Store } from "./store/store.ts";
@@ -110,13 +111,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   ];
   const { setCrds } = registry;
   if (setCrds !== undefined) stops.push(serveCustomResources(engine, { setCrds }));
+  const turns = new RequestTurns(clock);
   const handle = (request: IncomingRequest, user: User): Promise<ApiAnswer> =>
     answer(engine, options, log, request, user);
   return {
     handle,
     authenticate: (token) => readToken(engine, token).user,
     transport: (user: User): Transport => ({
-      send: (request) => handle(request, user),
+      send: (request) => turns.take(() => handle(request, user)),
       close: () => undefined,
     }),
     setLogSource: (source: LogSource) => {

@@ -9,6 +9,7 @@ import type { Condition } from "../../apis/meta.ts";
 import { RESOURCE_CLAIM } from "../../apis/resource/kinds.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
+import { turnIsOver } from "../../base/steps.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/events/events.ts";
@@ -92,6 +93,7 @@ class Scheduler {
       const waiting = queue.pop(clock.now());
       if (waiting === undefined) break;
       sending.push(this.#schedule(waiting));
+      if (turnIsOver(clock)) await clock.sleep(0);
       if (sending.length < BINDINGS_AT_ONCE) continue;
       await Promise.all(sending);
       sending = [];
