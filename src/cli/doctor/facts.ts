@@ -94,7 +94,7 @@ export interface DoctorFacts {
   readonly subnets: readonly SubnetRoom[] | undefined;
   /** The account's vCPU quotas; undefined: AWS was not asked. */
   readonly quotas: ReadQuotas | undefined;
-  /** DNS names and calls to AWS. */
+  /** The DNS names that were looked up and the AWS calls that were made to test the connection. */
   readonly tried: readonly Tried[];
   readonly unread: readonly Unread[];
 }

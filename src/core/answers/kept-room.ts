@@ -94,7 +94,7 @@ export function bufferRoom(picture: Picture): readonly BufferRoom[] {
   return roomAmong(pods).map((one) => ({ ...one, placed: placed.get(one.buffer) ?? 0 }));
 }
 
-/** The seats of real pods as they were read, together with the current room of buffers. */
+/** Answers about seats of stored pods by `others`, and about the room of CapacityBuffers by the room given here. */
 class SeatsWithRoom implements AwaitedSeats {
   readonly others: AwaitedSeats | undefined;
   readonly #room: ReadonlyMap<string, readonly RoomKept[]>;

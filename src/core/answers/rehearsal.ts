@@ -213,9 +213,9 @@ function sumOf(steps: readonly Step[], { startMicroUsd }: MostSaving) {
 }
 
 interface Round extends Played {
-  /** Why the rehearsal ends with this round. Absent: it goes on. */
+  /** Why the rehearsal ends with this round. Absent: another round follows. */
   readonly ended?: Ending;
-  /** Whether no command was carried out. Absent: the round did not come to commands. */
+  /** Whether no command was carried out. Absent: none was found, or the cluster changed first. */
   readonly isIdle?: boolean;
 }
 

@@ -63,7 +63,7 @@ export function mayDependOnOrder(pods: readonly PodClaims[], uses: readonly Use[
   return isOrderSensitive(pods) && uses.every(({ device }) => device.isLocal);
 }
 
-/** Whether another order of binding may leave other devices free. */
+/** Whether the order of binding may decide which devices the pods get. */
 function isOrderSensitive(pods: readonly PodClaims[]): boolean {
   if (pods.length < 2) return false;
   if (pods.some(isFlexible)) return true;

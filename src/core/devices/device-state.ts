@@ -148,7 +148,7 @@ export class DeviceState {
     return within(this.#lists, name, make);
   }
 
-  /** Records which node has the devices of these claims, and from where other nodes can use them. */
+  /** Records which node has the devices of these claims, and which other nodes can use them. */
   place(
     holder: Holder,
     needs: readonly Need[],

@@ -138,7 +138,7 @@ export class NewNodeDevices {
     if (kept.length < before.size) ledger.setUses(holder, new Map(kept));
   }
 
-  /** The drivers whose devices the node will publish itself and its pods have claimed. Sorted. */
+  /** The DRA drivers of those claimed devices that the node itself will publish. Sorted. */
   driversOf(holder: Holder): readonly string[] {
     const [uses = []] = this.state.ledger.usesOf(holder).values();
     return localDrivers(uses);

@@ -206,8 +206,8 @@ export class Ledger {
     )) {
       const sample = moving[0] as Pod;
       const moved = recent.reduce((sum, one) => sum + movedWith(one, sample), 0);
-      // The workload has at least the pods that the command moves. If even so few may be moved so often, the limit
-      // holds, and its pods need not be counted.
+      // The limit grows with the workload, which has at least the pods that the command moves. If the moves are within
+      // the limit of so small a workload, its pods need not be counted.
       if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
       const replicas = replicasOf(nodes).get(key) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);

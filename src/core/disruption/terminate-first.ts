@@ -30,7 +30,7 @@ export const AT_LIMIT = "static NodePool is at its node limit and cannot stage a
 export const RESERVATIONS_FULL =
   "static NodePool's capacity reservations are full and cannot stage a replacement";
 
-/** Whether all pods of a node have a place if its unit of a reservation counts as free, as once the node is gone. */
+/** Whether all pods of a node have a place once the node is gone and its unit of a reservation is free. */
 export function fitsIntoOwnUnit(candidate: Candidate, simulator: Simulator): boolean {
   const id = reservationIdOf(candidate.node.labels);
   if (id === undefined) return false;

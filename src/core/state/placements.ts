@@ -331,7 +331,7 @@ export class Placements {
 }
 
 /**
- * When the seat ends if its pod does not come, in epoch milliseconds. The first call stores since when the seat is
+ * When the seat ends if no pod takes it, in epoch milliseconds. The first call for a vacant seat stores since when it is
  * vacant. Planning is not the only caller, because it does not run while no pod is pending.
  */
 function endOf(seat: Seat, nowMs: number): number {

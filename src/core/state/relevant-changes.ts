@@ -25,8 +25,8 @@ function offerOf({ metadata, spec, status }: Node): unknown {
 }
 
 /**
- * Whether the claim has just got the condition Consolidatable: no pod came or ended for a while. From then on its node
- * may be consolidated. It may also take pods of other nodes, so these may be consolidated, too.
+ * Whether the claim has just got the condition Consolidatable: no pod was added or removed for `consolidateAfter`. From
+ * then on its node may be consolidated. It may also take pods of other nodes, so these may be consolidated, too.
  */
 export function becomesConsolidatable(before: NodeClaim, after: NodeClaim): boolean {
   return isTrue(after, "Consolidatable") && !isTrue(before, "Consolidatable");

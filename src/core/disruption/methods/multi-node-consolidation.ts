@@ -55,8 +55,8 @@ function* propose(round: Round): Steps<Proposal> {
 }
 
 /**
- * The best command. A command has nodes of one API version only, and the oldest version comes first. Removals of v1
- * nodes that are found early come before all.
+ * The best command. A command has nodes of one API version only. The first search is for v1 nodes that can be removed
+ * together, and its command begins at once unless it needed all candidates. After it, the oldest version comes first.
  */
 function* bestCommand(
   candidates: readonly Candidate[],

@@ -144,7 +144,8 @@ function longestUnservedFirst(
 }
 
 /**
- * Chooses nodes and repacks them. If that saves too little, chooses again among the other nodes, until no choice could.
+ * Chooses nodes and repacks them. If that saves too little, chooses again among the other nodes. It ends when no choice
+ * could save enough, by the lower bound on prices.
  */
 function* searchGroup({ poolIds, candidates }: PoolGroup, round: Round): Steps<GroupResult> {
   yield;

@@ -190,7 +190,10 @@ class DomainCounts {
     return now;
   }
 
-  /** Sends a pod to the domain with the fewest pods of its groups, and returns that domain. */
+  /**
+   * Sends a pod to a domain, and returns that domain. With one group, the domain with the fewest of its pods is chosen.
+   * With several, the domain where the largest of their counts is smallest. Among equal domains, the one with least cpu.
+   */
   sendToEmptiest(spread: Spread, cpu: number): string {
     const { domains, groups } = spread;
     let [best, least, lightest] = [undefined as string | undefined, 0, 0];

@@ -1,7 +1,7 @@
 /**
  * Even patterns: each bin gets the share of every row (a set of equal items) that it would get if all bins were of its
- * kind. So cpu-heavy and memory-heavy items are used up at the same time. Greedy filling may leave one shape over,
- * which alone fills bins badly.
+ * kind. So cpu-heavy and memory-heavy items are used up at the same time. Greedy filling may use up one kind first,
+ * and the other kind alone fills bins badly.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { MOST_OVER_EVEN, PRICED_AGAIN_AT, WORK_PER_STEP } from "../settings.ts";
@@ -30,7 +30,7 @@ export function* packEvenly(
     if (rest <= pricedAt * PRICED_AGAIN_AT) {
       pricedAt = rest;
       ratios = yield* filler.price(among);
-      // Later bins rarely hold more for their price than the first ones, so a bad start cannot be made up for.
+      // Later bins rarely hold more for their price than the first ones, so the price would stay far above the bound.
       if (paid > (least - filler.leastCost) * MOST_OVER_EVEN) return undefined;
     }
     const found = bestFilling(filler, among, ratios);

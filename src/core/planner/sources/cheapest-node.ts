@@ -28,7 +28,8 @@ export const cheapestNode: PlanStep = {
     }
     if (selection.source !== "cheapestNodeWithoutZone" || !selection.uses("openZones")) return;
     const open = yield* inAllZones(batch, selection.best);
-    // With all zones, the plan may cost as much as the plan without the zone. So it must beat the plan before both.
+    // With all zones, the plan may cost as much as the plan without the zone. So it is compared with `known`, the best
+    // plan of the sources before.
     if (open !== undefined) yield* selection.offerImproved("openZones", open, rule, known);
   },
 };

@@ -152,7 +152,10 @@ export class NewNodeClaim implements Place {
     return false;
   }
 
-  /** Whether the node has this much room left and can satisfy one set of each list (one list for some equal pods). */
+  /**
+   * Whether the node has this much room left for pods of several classes. `wanted`: for each class, the sets of
+   * requirements of which the node must satisfy one.
+   */
   hasRoomFor(requests: Resources, wanted: readonly (readonly SetId[])[]): boolean {
     const { space } = this.#context;
     let sets: readonly SetId[] = [this.#considered ?? this.set];
@@ -168,7 +171,8 @@ export class NewNodeClaim implements Place {
   uncounted(group: TopologyGroup): number {
     const uncounted = this.#uncounted.get(group) ?? 0;
     if (this.#requiredPods === undefined || uncounted === 0) return uncounted;
-    // One required pod is bound first and counts, unless pods on other nodes may raise the group's smallest count.
+    // One of the required pods is bound before the tried pod, so one pod counts. None counts if uncounted pods on other
+    // nodes may raise the group's smallest count.
     return countsAllOf(group, this.#requiredPods) && !mayRiseElsewhere(group, this) ? 1 : 0;
   }
 

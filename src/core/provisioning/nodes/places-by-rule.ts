@@ -1,5 +1,6 @@
 /**
- * Finds the nodes with pods that have a certain topology rule. The rule's counts also include pods without the rule.
+ * Finds the nodes with pods that have a certain topology rule themselves. The counts of a topology group do not show
+ * this: they include every pod that the rule selects.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";

@@ -90,8 +90,8 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
 }
 
 /**
- * For the labels object of a first type: the last list that began with this type, and its columns. A new list of the
- * same types, for example with new prices, reuses the columns.
+ * The last list of types and its columns, by the labels object of the first type in the list. A new list of the same
+ * types, for example with new prices, finds the columns here and reuses them.
  */
 const lastColumns = new WeakMap<
   InstanceType["labels"],

@@ -25,8 +25,8 @@ export interface Refusal {
 }
 
 /**
- * The refusal by reservations or minValues, after all earlier stages accepted the pod. `lasts`: the new node in each
- * combination of topology domains.
+ * The refusal after all stages before reservations and minValues accepted the pod: by one of these two, or because the
+ * node has no instance type in any combination of topology domains. `lasts`: the new node in each combination.
  */
 export function byLasts(
   lasts: readonly Last[],

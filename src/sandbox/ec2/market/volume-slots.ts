@@ -72,7 +72,7 @@ function dedicatedSlots(type: string, size: string): number {
     : (DEDICATED_BY_SIZE[size] ?? DEDICATED);
 }
 
-/** Devices that take shared slots: accelerators, and at least one NVMe disk. */
+/** How many shared slots the devices take: one for each GPU and accelerator, and one for all NVMe disks. */
 function devicesOf({ nvme = 0, gpu, acc }: Machine): number {
   return (gpu?.[2] ?? 0) + (acc?.[2] ?? 0) + (nvme > 0 ? 1 : 0);
 }
