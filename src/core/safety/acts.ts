@@ -46,7 +46,7 @@ export const CLAIM_ACTS = {
     askedBy: "a user",
     views: [],
     proof:
-      "the Node bears a deletionTimestamp, read live by UID, which nobody can take back; the claim by UID",
+      "the Node, read live by UID, has a deletionTimestamp, which nobody can remove; the claim is deleted by UID",
     byClock: false,
     braked: false,
     test: "src/controllers/ending/delete-claim.test.ts: is done by UID",
@@ -56,7 +56,7 @@ export const CLAIM_ACTS = {
     why: "it is older than its expireAfter",
     askedBy: "the settings",
     views: ["claims", "pools"],
-    proof: "the claim, read live by UID, is still due by its own creationTimestamp and expireAfter",
+    proof: "the claim, read live by UID, is older than its own expireAfter",
     byClock: true,
     braked: false,
     test: "test/safety.test.ts: a clock that is wrong",
@@ -67,7 +67,7 @@ export const CLAIM_ACTS = {
     askedBy: "the settings",
     views: ["pods", "nodes", "claims", "pools"],
     proof:
-      "the claim, read live by UID, still bears the mark of this command; a node that drifted bears the condition Drifted, which is checked again every five minutes and not by the command: at the last check the cloud, asked by ID, proved a difference of image, subnet, security groups or reservation; budgets hold; before the command begins, the pods of the nodes that take its pods, listed live, are all known; where its node is to be empty, the pods of that node, listed live after it was closed, are none that would want another",
+      "the claim, read live by UID, still has the mark of this command; budgets allow the disruption; before the command begins, the pods of the nodes that will take its pods, listed live, are all known; if the node should be empty, no pod on it, listed live after it was tainted, would need another node; a drifted node has the condition Drifted, which is checked every five minutes and not by the command: at the last check the cloud, asked by ID, proved a difference of image, subnet, security groups or reservation",
     byClock: false,
     braked: false,
     test: "src/controllers/disruption/disruption.test.ts: keeps and untaints an empty node if the API server has pods there that the mirror lacks",
@@ -77,7 +77,7 @@ export const CLAIM_ACTS = {
     why: "its static NodePool has more nodes than replicas",
     askedBy: "a user",
     views: ["nodes", "claims", "pools"],
-    proof: "the NodePool, read live by UID, still asks for as few replicas",
+    proof: "the NodePool, read live by UID, still has so few replicas",
     byClock: false,
     braked: false,
     test: "src/controllers/ending/proofs.test.ts: keeps the nodes of a static pool",
@@ -98,7 +98,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the claim, read live by UID, is not launched and names no instance; no pod ever ran there, so no brake",
+      "the claim, read live by UID, is not launched and names no instance. No pod ever ran there, so the brake does not count it",
     byClock: true,
     braked: false,
     test: "test/safety.test.ts: a clock that is wrong",
@@ -109,7 +109,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the claim, read live by UID, is not registered; of all Nodes, listed live, none stands for it but one that could not be written, and no pod that would want another runs there, so no brake",
+      "the claim, read live by UID, is not registered; of all Nodes, listed live, none belongs to it, except one that could not be written; no pod runs there that would need another node, so the brake does not count it",
     byClock: true,
     braked: false,
     test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts: whose Node has joined and is not seen yet",
@@ -120,7 +120,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["pods", "nodes", "claims"],
     proof:
-      "the claim, read live by UID, is not initialized; its Node, listed live, neither; pods of that Node, listed live, are daemons",
+      "the claim, read live by UID, is not initialized, and neither is its Node, listed live; no pod on that Node, listed live, would need another node",
     byClock: true,
     braked: true,
     test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts: while pods run there that its mirror lacks",
@@ -131,7 +131,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the Node, read live by UID, still reports a condition that repair acts on, also after its replacement came up; with --legacy-node-repair: for long enough",
+      "the Node, read live by UID, still reports a condition that repair acts on, also after its replacement is ready; with --legacy-node-repair: for long enough",
     byClock: true,
     braked: true,
     test: "src/controllers/ending/proofs.test.ts: keeps a node that has recovered",
@@ -142,7 +142,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the claim, read live by UID, is still being rebooted; the cloud has refused for good or for five minutes, or no Ready node with another boot was seen for 20 minutes, nor is one read live by name or in a list of all Nodes",
+      "the claim, read live by UID, is still being rebooted; the cloud has refused the reboot for good or for five minutes, or no Ready Node with another boot ID was seen for 20 minutes, and none is found live, by name or in a list of all Nodes",
     byClock: true,
     braked: true,
     test: "src/controllers/nodeclaim/reboot.test.ts: replaces a node that does not come back",
@@ -153,7 +153,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["claims"],
     proof:
-      "EC2 names the instance and since when; the claim, read live by UID; its Node is drained if, read live, it is Ready; the checks of a whole region may be wrong, so each counts",
+      "EC2 names the instance and the time since which its checks fail; the claim is read live by UID; its Node is drained if, read live, it is Ready. The checks of a whole region may be wrong, so the brake counts each",
     byClock: true,
     braked: true,
     test: "test/safety.test.ts: status checks that fail everywhere",
@@ -164,7 +164,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the cloud, asked for the instance by its ID, names it as terminated (not braked) or does not know it (braked); its Node and any Node that it owns, read live by name and in a live list of all Nodes, are not Ready",
+      "the cloud, asked for the instance by its ID, reports it as terminated (not counted by the brake) or does not know it (counted); its Node and any Node that it owns, read live by name and in a live list of all Nodes, are not Ready",
     byClock: false,
     braked: true,
     test: "src/controllers/nodeclaim/garbage-collection.test.ts: takes turns, and deletes no claim that has become another or whose Node is Ready by then",
@@ -192,7 +192,7 @@ export const INSTANCE_ACTS = {
     askedBy: "a user",
     views: [],
     proof:
-      "the claim bears a deletionTimestamp, read live by UID unless this process has deleted it; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); every Node of it is drained first: of the copy, else read live by name, else of two live lists of all Nodes, from the server's store and from its cache; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it; its Node bears a mark of Karpenter, and its own tags name this cluster and a pool, because a claim's status may be edited",
+      "the claim, read live by UID unless this process has deleted it, has a deletionTimestamp; its CustomResourceDefinition, read live, is not itself being deleted, or an annotation confirms that; every Node of the claim is drained first. Nodes are looked up in the copy, else live by name, else in two live lists of all Nodes, from the API server's store and from its cache; if the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and that no claim waits for; no other claim and no other Node that stays belongs to the instance; its Node has a mark of Karpenter, and its own tags name this cluster and a pool, because a claim's status may be edited",
     byClock: false,
     braked: false,
     test: "test/safety.test.ts: the definition of NodeClaims is deleted",
@@ -204,7 +204,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "before the node is closed: the Node, read live by UID, has reported the condition for long enough; then and again before the cloud is asked: the claim, read live by UID, stays, and nobody forbids the repair of the Node, read live by UID. Held at the second time the node opens again",
+      "before the node is tainted: the Node, read live by UID, has reported the condition for long enough; at that time, and again before the cloud is asked: the claim, read live by UID, is not being deleted, and nobody forbids the repair of the Node, read live by UID. If the second check fails, the node is untainted",
     byClock: true,
     braked: true,
     test: "src/controllers/nodeclaim/reboot.test.ts: is not done",
@@ -215,7 +215,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the Node bears a deletionTimestamp, read live by UID; Kubernetes itself deletes Nodes whose claims are gone, so each counts; the CustomResourceDefinition of claims, read live, is there and is not itself being deleted (or that is confirmed by an annotation)",
+      "the Node, read live by UID, has a deletionTimestamp; the CustomResourceDefinition of claims, read live, exists and is not itself being deleted, or an annotation confirms that. Kubernetes itself deletes Nodes whose claims are gone, so the brake counts each",
     byClock: false,
     braked: true,
     test: "test/safety.test.ts: claims that are gone",
@@ -226,7 +226,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: [],
     proof:
-      "the claim, read live by UID, is gone or held by no finalizer of ours; no Node has joined, of the copy or of a live list of all Nodes",
+      "the claim, read live by UID, is gone or does not have Karpenter's finalizer; no Node of the instance is in the copy or in a live list of all Nodes",
     byClock: false,
     braked: false,
     test: "src/controllers/ending/late-launch.test.ts: an instance that came too late",
@@ -237,7 +237,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "its tags name this cluster by name and by the UID of kube-system, or a Node of this cluster stands for it; all claims, listed live, name another instance and none waits for one; the claim that its Node, of a live list of all Nodes too, names as its owner, read live by name, is gone, or is another claim by UID and stands for another instance; where it has no Node, no pod of the copy is on the Node that the cloud names; it was without a claim for 30 s of elapsed time, and no claim of its pool that waited for an instance then still waits; where the cloud has accepted its termination and does not carry it out, it is asked again and counted no more",
+      "its tags have this cluster's name and the UID of kube-system, or this cluster has a Node of it; all claims, listed live, name other instances, and none waits for one; its Node is looked up in a live list of all Nodes, too. The claim that owns this Node, read live by name, is gone, or it is another claim by UID and belongs to another instance; if it has no Node, no pod of the copy is on the Node that the cloud names; it was without a claim for 30 s of elapsed time, and no claim of its pool that waited for an instance then still waits. If the cloud has accepted the termination and does not carry it out, it is asked again, and the brake does not count it again",
     byClock: false,
     braked: true,
     test: "test/safety.test.ts: ends nothing mid-run",
@@ -262,7 +262,7 @@ export const PROVIDER_ACTS: readonly Act[] = [
     why: "EC2 announces an interruption, a scheduled event or the end of a capacity block",
     askedBy: "the cloud",
     views: [],
-    proof: "the message names the instance; the claim by UID",
+    proof: "the message names the instance; the claim is deleted by UID",
     byClock: false,
     braked: false,
     test: "src/kube/client/delete-same.test.ts: leaves another object of that name",
@@ -273,7 +273,7 @@ export const PROVIDER_ACTS: readonly Act[] = [
     askedBy: "nobody",
     views: [],
     proof:
-      "EC2, asked by its name, says that it bears this cluster's tag and not another cluster's UID; the next launch makes it anew, so no brake",
+      "EC2, asked by its name, says that it has this cluster's tag and not another cluster's UID. The next launch creates it again, so the brake does not count it",
     byClock: false,
     braked: false,
     test: "src/providers/aws/provider.test.ts: leaves a launch template that another cluster has made",
@@ -284,7 +284,7 @@ export const PROVIDER_ACTS: readonly Act[] = [
     askedBy: "a user",
     views: ["claims"],
     proof:
-      "claims, listed live, name the class no more; the profile bears no other cluster's UID; EC2, asked for instances with its ARN, knows none that lives",
+      "no claim, listed live, names the class; the profile does not have another cluster's UID; EC2, asked for instances with its ARN, knows none that is not terminated",
     byClock: false,
     braked: false,
     test: "src/providers/aws/provider.test.ts: waits for its claims, then removes profile",
@@ -294,7 +294,7 @@ export const PROVIDER_ACTS: readonly Act[] = [
     why: "its claim ends, as above: the Node is the instance",
     askedBy: "a user",
     views: [],
-    proof: "as for the instance; the Node by UID",
+    proof: "as for the instance; the Node is deleted by UID",
     byClock: false,
     braked: false,
     test: "src/kube/client/delete-same.test.ts: leaves another object of that name",
