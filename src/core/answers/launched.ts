@@ -1,7 +1,7 @@
 /**
  * Makes the node that a planned claim gets in a simulation. It has the cheapest instance type of the plan, is
- * registered and initialized, and runs its pods. Also makes the node before that: in flight, which means that the claim
- * is launched but has no Node yet. Launches never fail here.
+ * registered and initialized, and runs its pods. Also makes the node before that, while the claim is launched but has
+ * no Node yet. Launches never fail here.
  */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -48,10 +48,7 @@ export function launched(launch: Launch): NodeView {
   });
 }
 
-/**
- * The view of the in-flight node. The claim is launched, so its instance type is known. There is no Node and no pod
- * yet.
- */
+/** The view of the launched claim without a Node. Its instance type is known, and no pod runs on it yet. */
 export function inFlight({ plan, name, nowMs }: Pick<Launch, "plan" | "name" | "nowMs">): NodeView {
   const claim = claimOf({ plan, name, pods: [], command: undefined, nowMs }, ["Launched"]);
   return nodeView({ claim, node: undefined, pods: [], marked: false, nominatedUntilMs: 0 });

@@ -1,7 +1,8 @@
 /**
  * Step 1 of a claim's life: launches the instance while Launched is Unknown. The launch is remembered by the claim's
  * UID, so that no second instance is launched if the status could not be stored. If the cloud is out of capacity or the
- * class is not ready, the claim is deleted and its pods are planned again.
+ * class is not ready, the claim is deleted and its pods are planned again. After any other error the launch is tried
+ * again, with the growing waits of the work queue, until the launch timeout (core/nodeclaim/liveness.ts).
  * upstream: pkg/controllers/nodeclaim/lifecycle/launch.go
  */
 
