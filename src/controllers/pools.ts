@@ -87,7 +87,7 @@ export function isManagedPool(world: Pick<World, "cloud">, pool: Pool): boolean 
   return isOfClassKinds(pool, world.cloud.nodeClassKinds);
 }
 
-/** Whether a change of the pool leaves its requirements on claims the same. Its readiness does not count. */
+/** Whether both versions of a pool are the same, except for readiness. */
 export function asksTheSame(before: KubeObject, now: KubeObject): boolean {
   const [was, is] = [before, now].map((native) => ({ ...hub(native), ready: true }));
   return createMergePatch(was, is) === undefined;

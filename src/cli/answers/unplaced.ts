@@ -89,7 +89,7 @@ function inStead(
   return found;
 }
 
-/** The workload of the pod, whose replicas can stand in for each other. The pod itself, if it has none. */
+/** The workload of the pod, whose pods are interchangeable. If it has none, the pod itself. */
 function makerOf(pod: Pod): string {
   return workloadName(pod) ?? `Pod ${keyOf(pod)}`;
 }

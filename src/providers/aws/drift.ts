@@ -67,7 +67,7 @@ export function staticDrift(claim: NodeClaim, nodeClass: AwsClass): string | und
   return undefined;
 }
 
-/** The kinds of objects that a node is compared with, and EC2 is asked for by ID. */
+/** The kinds of objects for which EC2 is asked by ID, because a node differs from its class. */
 export type ProvenKind = "amis" | "subnets" | "securityGroups" | "reservations";
 
 /** A difference between a node and its class. It is drift only if EC2 proves it. */
@@ -176,8 +176,8 @@ function isProven(one: NodeDifference, input: DriftInput, { proofs, again }: Evi
 }
 
 /**
- * Whether the node's image is proven not to be the one that its type gets now. Where no image fits the type, it is proven
- * that the class does not select the node's image: a parameter of SSM counts as missing only if SSM says so.
+ * Whether it is proven that the node's image is not the one that its type gets now. If no image fits the type, it must
+ * be proven that the class does not select the node's image. A parameter of SSM counts as missing only if SSM says so.
  */
 function isImageProven({ has, lacks }: NodeDifference, input: DriftInput, proofs: Proofs): boolean {
   const { candidates } = input;
@@ -193,8 +193,8 @@ function isImageProven({ has, lacks }: NodeDifference, input: DriftInput, proofs
 }
 
 /**
- * Whether EC2 describes these images as made after the node. Nothing is heard of an image that was deregistered: then
- * this proves that the node's image is not the newest.
+ * Whether EC2 describes these images as created after the node. EC2 says nothing about a deregistered image. A newer
+ * image then proves that the node's image is not the newest.
  */
 function areNewer(images: readonly string[], { claim }: DriftInput, proofs: Proofs): boolean {
   const launchedMs = fromRfc3339(claim.metadata.creationTimestamp);

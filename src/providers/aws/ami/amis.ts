@@ -18,7 +18,7 @@ import {
   type Kind,
   type Proof,
   ProvenLists,
-  type SelectorQuestion,
+  type SelectorQuery,
 } from "../selection/proven-lists.ts";
 import { tagFilters } from "../subnet/filters.ts";
 import { type Ami, newestOfEach, tagRequirements, toAmi } from "./choose.ts";
@@ -48,7 +48,7 @@ type ClassPart = Pick<AwsClass, "amiFamily" | "amiTerms" | "amiTagRequirements" 
 
 /** How the images of a class are found, and what makes them the class's own. */
 interface Search {
-  readonly questions: readonly SelectorQuestion[];
+  readonly queries: readonly SelectorQuery[];
   /** The instance types that an image fits: one list of requirements for each entry in the status. */
   variantsOf(image: Image): readonly (readonly RequirementSpec[])[];
 }
@@ -76,8 +76,8 @@ export class Amis {
 
   /** The images of the class, newest first. Empty: none matches. */
   async list(nodeClass: ClassPart): Promise<readonly Ami[]> {
-    const { questions, variantsOf } = await this.#search(nodeClass);
-    const images = await this.#lists.list(questions, nodeClass.selectedBefore.amis);
+    const { queries, variantsOf } = await this.#search(nodeClass);
+    const images = await this.#lists.list(queries, nodeClass.selectedBefore.amis);
     const { amiFamily, amiTerms, amiTagRequirements } = nodeClass;
     const key = canonicalJson([amiFamily, amiTerms, amiTagRequirements]);
     const made = this.#made.get(images) ?? new Map<string, readonly Ami[]>();
@@ -106,8 +106,8 @@ export class Amis {
     nodeClass: ClassPart,
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, Proof<Image>>> {
-    const { questions } = await this.#search(nodeClass);
-    return this.#lists.prove(questions, nodeClass.selectedBefore.amis, ids);
+    const { queries } = await this.#search(nodeClass);
+    return this.#lists.prove(queries, nodeClass.selectedBefore.amis, ids);
   }
 
   async #search(nodeClass: ClassPart): Promise<Search> {
@@ -118,9 +118,7 @@ export class Amis {
       return this.#ofFamily(ssmQueries(nodeClass.amiFamily, kubernetes, version));
     }
     return {
-      questions: await this.#questions(
-        nodeClass.amiTerms.map((term) => ofVersion(term, kubernetes)),
-      ),
+      queries: await this.#queries(nodeClass.amiTerms.map((term) => ofVersion(term, kubernetes))),
       variantsOf: (image) => [nodeClass.amiTagRequirements ? tagRequirements(image) : []],
     };
   }
@@ -133,16 +131,16 @@ export class Amis {
       this.#problems.tell(tried, "no image found in SSM for this Kubernetes version", { tried });
     else this.#problems.over(tried);
     return {
-      questions: found.length === 0 ? [] : [byIds(found)],
+      queries: found.length === 0 ? [] : [byIds(found)],
       variantsOf: (image) =>
         queries.flatMap(({ variants }, at) => (ids[at] === image.ImageId ? variants : [])),
     };
   }
 
   /** Terms that have only an id share one query. A term with a name and no owner searches `self` and `amazon`. */
-  async #questions(terms: readonly AmiSelectorTerm[]): Promise<readonly SelectorQuestion[]> {
+  async #queries(terms: readonly AmiSelectorTerm[]): Promise<readonly SelectorQuery[]> {
     const ids = new Set<string>();
-    const questions: SelectorQuestion[] = [];
+    const queries: SelectorQuery[] = [];
     for (const { id, name, owner, tags, ssmParameter } of terms) {
       if (ssmParameter !== undefined) {
         const value = await this.#parameter(ssmParameter);
@@ -156,13 +154,13 @@ export class Amis {
         ];
         const byName = name === undefined ? undefined : ["self", "amazon"];
         const owners = owner === undefined ? byName : [owner];
-        questions.push({
+        queries.push({
           Filters: [...filters, AVAILABLE],
           ...(owners === undefined ? {} : { Owners: owners }),
         });
       }
     }
-    return ids.size === 0 ? questions : [byIds([...ids].sort()), ...questions];
+    return ids.size === 0 ? queries : [byIds([...ids].sort()), ...queries];
   }
 
   /** The value of the parameter. Undefined: it does not exist. */
@@ -188,7 +186,7 @@ const NO_CANDIDATES: ReadonlySet<string> = new Set();
 const ID_FILTER = "image-id";
 const AVAILABLE: Filter = { Name: "state", Values: ["available"] };
 
-function byIds(ids: readonly string[]): SelectorQuestion {
+function byIds(ids: readonly string[]): SelectorQuery {
   return { Filters: [{ Name: ID_FILTER, Values: ids }, AVAILABLE] };
 }
 

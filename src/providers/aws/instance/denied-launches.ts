@@ -26,7 +26,7 @@ const MOST_GIVEN = 10_000;
 const DOUBTED_MS = 60 * 60_000;
 /** How many calls with errors of capacity are remembered. The oldest is forgotten first. */
 const MOST_CALLS = 1_000;
-/** How many instances that no claim got a NodePool may have before it launches more. */
+/** If a NodePool has this many instances that no claim got, it launches no more. */
 const MOST_STRAYS = 5;
 
 /** A CreateFleet call whose answer names too few instances, or is an error. */

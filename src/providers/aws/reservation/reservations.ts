@@ -18,7 +18,7 @@ import {
   type Kind,
   type Proof,
   ProvenLists,
-  type SelectorQuestion,
+  type SelectorQuery,
 } from "../selection/proven-lists.ts";
 import { tagFilters } from "../subnet/filters.ts";
 
@@ -100,10 +100,7 @@ export class CapacityReservations {
   /** The reservations by id, without ended ones. Rejects if EC2 does not answer. */
   async list(nodeClass: ClassPart): Promise<readonly Reservation[]> {
     if (nodeClass.reservationTerms.length === 0) return [];
-    const found = await this.#lists.list(
-      questions(nodeClass),
-      nodeClass.selectedBefore.reservations,
-    );
+    const found = await this.#lists.list(queries(nodeClass), nodeClass.selectedBefore.reservations);
     const nowMs = this.#clock.now();
     return found.flatMap((one) => this.#toReservation(one, nowMs));
   }
@@ -113,7 +110,7 @@ export class CapacityReservations {
     nodeClass: ClassPart,
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, Proof<CapacityReservation>>> {
-    return this.#lists.prove(questions(nodeClass), nodeClass.selectedBefore.reservations, ids);
+    return this.#lists.prove(queries(nodeClass), nodeClass.selectedBefore.reservations, ids);
   }
 
   #kind(ec2: Ec2Api): Kind<CapacityReservation> {
@@ -199,12 +196,12 @@ export class CapacityReservations {
 
 type ClassPart = Pick<AwsClass, "reservationTerms" | "selectedBefore">;
 
-function questions({ reservationTerms }: ClassPart): readonly SelectorQuestion[] {
-  return reservationTerms.map(questionOf);
+function queries({ reservationTerms }: ClassPart): readonly SelectorQuery[] {
+  return reservationTerms.map(queryOf);
 }
 
 /** A term with an ID asks for that reservation, whatever its other fields say. */
-function questionOf(term: CapacityReservationSelectorTerm): SelectorQuestion {
+function queryOf(term: CapacityReservationSelectorTerm): SelectorQuery {
   const { id, ownerID, instanceMatchCriteria, availabilityZone, tags } = term;
   const active: Filter = { Name: "state", Values: ["active"] };
   if (id !== undefined) return { Filters: [active], ids: [id] };

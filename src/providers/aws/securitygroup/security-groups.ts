@@ -9,7 +9,7 @@ import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { SecurityGroup } from "../api/network.ts";
 import { type Kind, type Proof, ProvenLists } from "../selection/proven-lists.ts";
-import { type FilterNames, selectorQuestions } from "../subnet/filters.ts";
+import { type FilterNames, selectorQueries } from "../subnet/filters.ts";
 
 const PAGE = 500;
 
@@ -27,7 +27,7 @@ export class SecurityGroups {
   /** The groups, sorted by id. */
   list(nodeClass: ClassPart): Promise<readonly SecurityGroup[]> {
     return this.#lists.list(
-      selectorQuestions(nodeClass.securityGroupTerms, FILTERS),
+      selectorQueries(nodeClass.securityGroupTerms, FILTERS),
       nodeClass.selectedBefore.securityGroups,
     );
   }
@@ -38,7 +38,7 @@ export class SecurityGroups {
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, Proof<SecurityGroup>>> {
     return this.#lists.prove(
-      selectorQuestions(nodeClass.securityGroupTerms, FILTERS),
+      selectorQueries(nodeClass.securityGroupTerms, FILTERS),
       nodeClass.selectedBefore.securityGroups,
       ids,
     );

@@ -23,11 +23,11 @@ const MAX_IDS = 200;
 /** Calls for one list of IDs. Halving a list of 200 for three bad IDs takes about 40. */
 const MAX_CALLS = 50;
 
-/** How one kind of object is asked for by ID. */
+/** How EC2 is asked for one kind of object by ID. */
 export interface ByIdKind<T> {
   /** The plural for the log, such as `subnets`. */
   readonly plural: string;
-  /** With what an ID of the kind begins, such as `subnet-`. EC2 is asked for no other ID. */
+  /** The prefix of all IDs of the kind, such as `subnet-`. EC2 is not asked for other IDs. */
   readonly idPrefix: string;
   idOf(one: T): string;
   /** Rejects with EC2's error if there is no object with one of the IDs. */

@@ -3,14 +3,14 @@ import type { Logger } from "../../../base/log.ts";
 import { SILENT } from "../../../base/log.ts";
 import { VirtualClock } from "../../../base/virtual-clock.ts";
 import { AwsError } from "../api/call.ts";
-import { ProvenLists, type SelectorQuestion } from "./proven-lists.ts";
+import { ProvenLists, type SelectorQuery } from "./proven-lists.ts";
 
 interface Thing {
   readonly id: string;
   readonly team: string;
 }
 
-const RED: readonly SelectorQuestion[] = [{ Filters: [{ Name: "tag:team", Values: ["red"] }] }];
+const RED: readonly SelectorQuery[] = [{ Filters: [{ Name: "tag:team", Values: ["red"] }] }];
 const NONE: readonly string[] = [];
 const MINUTE = 60_000;
 

@@ -1,9 +1,9 @@
 /**
- * Lists of what selector terms match, for subnets, security groups, images and capacity reservations. EC2's list may be
- * short. So an object that was selected before is asked for by its ID if the list lacks it. It leaves if EC2 says that
- * it does not exist, or describes it so that it fails the terms. An object without an answer stays selected for an hour
- * at most, if this process itself saw it selected; an image does not. Before a node drifts, EC2 is asked by ID for the
- * objects that the node has or should have.
+ * Lists of the objects that selector terms match: subnets, security groups, images and capacity reservations. EC2's list
+ * may be short. So EC2 is asked by ID for each object that was selected before and that the list lacks. The object is no
+ * longer selected if EC2 says that it does not exist, or that its fields do not match the terms. If EC2 does not answer
+ * about it, it stays selected for an hour at most, if this process itself saw it selected; an image does not. Before a
+ * node drifts, EC2 is asked by ID for the objects that the node has or should have.
  */
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
@@ -16,39 +16,39 @@ import { type FilteredObject, fits, passes } from "./passes.ts";
 
 /** Milliseconds for which an object stays selected that EC2 neither lists nor describes. */
 const DOUBTED_MS = 3_600_000;
-/** How many IDs of a class's status EC2 is asked for: a status can be edited. */
+/** The most IDs in the status of a class for which EC2 is asked. Users can edit a status, so the number is limited. */
 const MAX_KNOWN = 200;
 
-/** One question of a selector. An object is selected if it answers one of the selector's questions. */
-export interface SelectorQuestion {
+/** One query of a selector. An object is selected if it matches one of the selector's queries. */
+export interface SelectorQuery {
   readonly Filters: readonly Filter[];
   /** Images: account IDs, `self`, `amazon`. Absent: any owner. */
   readonly Owners?: readonly string[];
-  /** The only IDs that the question is about. Absent: all. */
+  /** The only IDs that match. Absent: any ID. */
   readonly ids?: readonly string[];
 }
 
-/** One kind of object: how EC2 is asked for it, and what filters see of it. */
+/** One kind of object: how EC2 is asked for it, and the fields that filters read. */
 export interface Kind<T> extends ByIdKind<T> {
   /** EC2's filter by ID, such as `subnet-id`. Undefined: EC2 has none for the kind. */
   readonly idFilter: string | undefined;
   /** Whether an object stays selected for an hour that EC2 neither lists nor describes any more. */
   readonly staysUnanswered: boolean;
   filterable(one: T): FilteredObject;
-  list(question: SelectorQuestion): Promise<readonly T[]>;
+  list(query: SelectorQuery): Promise<readonly T[]>;
   /** The ID of the account, for the owner `self`. Undefined: it is not known. */
   account?(): Promise<string | undefined>;
 }
 
 /**
  * What is proven about an object and a selector.
- * - `selected`: EC2 describes it by ID, and it answers a question.
- * - `refused`: EC2 describes it by ID, it answers none, and no list contains it.
- * - `unknown`: EC2 says that there is none with this ID, and no list contains it.
- * - `excluded`: EC2 does not describe it, but all questions are about other IDs.
- * - `unanswered`: EC2 neither lists nor describes it, and does not say that there is none.
- * - `doubted`: EC2's list and its answer by ID contradict each other, or only the account tells whether it answers a
- *   question, and the account is not known.
+ * - `selected`: EC2 describes it by ID, and it matches a query.
+ * - `refused`: EC2 describes it by ID, it matches no query, and no list contains it.
+ * - `unknown`: EC2 says that there is no object with this ID, and no list contains it.
+ * - `excluded`: EC2 does not describe it, but no query allows its ID.
+ * - `unanswered`: EC2 neither lists nor describes it, and does not say that it does not exist.
+ * - `doubted`: EC2's list and its answer by ID contradict each other. Or a query needs the ID of the account, which is
+ *   not known.
  */
 export type Verdict = "selected" | "refused" | "unknown" | "excluded" | "unanswered" | "doubted";
 
@@ -58,14 +58,14 @@ export interface Proof<T> {
   readonly one: T | undefined;
 }
 
-/** A selector: its questions, and the list that EC2 answered. */
+/** A selector: its queries, and the list that EC2 answered. */
 interface View<T> {
   readonly key: string;
-  readonly questions: readonly SelectorQuestion[];
+  readonly queries: readonly SelectorQuery[];
   readonly listed: ReadonlyMap<string, T>;
 }
 
-/** EC2's answers by ID, and the account if a question needs it. */
+/** EC2's answers by ID, and the ID of the account, if a query needs it. */
 interface Answers<T> {
   readonly byId: ReadonlyMap<string, ById<T>>;
   readonly account: string | undefined;
@@ -115,56 +115,53 @@ export class ProvenLists<T> {
    * The selected objects, by ID. The same array while nothing changes. `known`: IDs of objects that were selected
    * before. Rejects if EC2 does not answer.
    */
-  async list(
-    questions: readonly SelectorQuestion[],
-    known: readonly string[],
-  ): Promise<readonly T[]> {
-    const view = await this.#view(questions);
+  async list(queries: readonly SelectorQuery[], known: readonly string[]): Promise<readonly T[]> {
+    const view = await this.#view(queries);
     const lacking = this.#lacking(view, known);
     const memory = this.#memory(view.key);
     if (lacking.length === 0 && memory.listed === view.listed) return memory.members;
-    return this.#settle(view, known, await this.#ask(questions, lacking));
+    return this.#settle(view, known, await this.#ask(queries, lacking));
   }
 
   /** Asks EC2 for each of the objects by ID, and says what is proven. Rejects if EC2 does not answer. */
   async prove(
-    questions: readonly SelectorQuestion[],
+    queries: readonly SelectorQuery[],
     known: readonly string[],
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, Proof<T>>> {
-    const view = await this.#view(questions);
+    const view = await this.#view(queries);
     const all = [...new Set([...ids, ...known])];
-    const answers = await this.#ask(questions, [...ids, ...this.#lacking(view, known)]);
+    const answers = await this.#ask(queries, [...ids, ...this.#lacking(view, known)]);
     const proofs = new Map(ids.map((id) => [id, this.#proof(view, answers, id)]));
-    // An object that the list lacks, although it is selected, joins the members.
+    // An object that is selected although the list lacks it is added to the selected objects.
     this.#settle(view, all, answers);
     return proofs;
   }
 
-  #proof({ key, questions, listed }: View<T>, answers: Answers<T>, id: string): Proof<T> {
+  #proof({ key, queries, listed }: View<T>, answers: Answers<T>, id: string): Proof<T> {
     const answer = answers.byId.get(id);
     const isListed = listed.has(id);
     if (answer === undefined && isListed) return { verdict: "doubted", one: undefined };
     if (answer === undefined) {
-      const mayBe = mayAnswer(questions, id, this.#kind.idFilter);
+      const mayBe = mayMatch(queries, id, this.#kind.idFilter);
       return { verdict: mayBe ? "unanswered" : "excluded", one: undefined };
     }
     if (answer === "unknown") return { verdict: isListed ? "doubted" : "unknown", one: undefined };
     const isSelected = (wasSelected: boolean): boolean =>
-      this.#answersOne(questions, answer, { ...answers, wasSelected });
+      this.#matches(queries, answer, { ...answers, wasSelected });
     if (isSelected(isListed || this.#memory(key).byId.has(id)))
       return { verdict: "selected", one: answer };
-    // While the account is unknown, the object may be its own and answer a question.
+    // While the account is not known, the object may belong to it and match a query.
     return { verdict: isListed || isSelected(true) ? "doubted" : "refused", one: answer };
   }
 
   /** IDs of objects that were selected before and that the list lacks. */
-  #lacking({ key, questions, listed }: View<T>, known: readonly string[]): readonly string[] {
+  #lacking({ key, queries, listed }: View<T>, known: readonly string[]): readonly string[] {
     const memory = this.#memory(key);
     const { byId } = memory;
     const isLacking = (id: string): boolean =>
-      !listed.has(id) && mayAnswer(questions, id, this.#kind.idFilter);
-    // Members that were made from this list alone are in it.
+      !listed.has(id) && mayMatch(queries, id, this.#kind.idFilter);
+    // If the selected objects were made from this list alone, the list has all of them.
     const isWhole = memory.listed === listed && memory.lackedMs.size === 0;
     const ofMemory = isWhole ? [] : [...byId.keys()].filter(isLacking);
     const others = known.filter((id) => !byId.has(id) && isLacking(id));
@@ -172,8 +169,8 @@ export class ProvenLists<T> {
   }
 
   /**
-   * The members that follow from the list and the answers. No other work is done between the reading of the memory and
-   * its change, so two callers at once do not undo each other's changes.
+   * The selected objects, according to the list and the answers. Nothing else runs between the reading of the memory and
+   * its change, so two callers at the same time do not undo each other's changes.
    */
   #settle(view: View<T>, known: readonly string[], answers: Answers<T>): readonly T[] {
     const { idOf } = this.#kind;
@@ -200,7 +197,7 @@ export class ProvenLists<T> {
   }
 
   /** The object that the list lacks. Undefined: it is not selected any more. */
-  #kept({ key, questions }: View<T>, answers: Answers<T>, id: string): T | undefined {
+  #kept({ key, queries }: View<T>, answers: Answers<T>, id: string): T | undefined {
     const { plural, staysUnanswered } = this.#kind;
     const { byId, lackedMs } = this.#memory(key);
     const before = byId.get(id);
@@ -214,7 +211,7 @@ export class ProvenLists<T> {
       if (this.#told.isNews(`${key} ${id}`, message)) this.#log.warn(message, { id });
     };
     if (answer !== undefined) {
-      if (!this.#answersOne(questions, answer, { ...answers, wasSelected: before !== undefined }))
+      if (!this.#matches(queries, answer, { ...answers, wasSelected: before !== undefined }))
         return undefined;
       warn(
         `EC2's list of ${plural} lacks one that EC2 describes by ID and that the selector matches; it stays selected`,
@@ -231,7 +228,7 @@ export class ProvenLists<T> {
     return before;
   }
 
-  /** What is known about the selector. What nobody asked for since an hour is forgotten. */
+  /** What is known about the selector. Selectors that were not used for an hour are forgotten. */
   #memory(key: string): Memory<T> {
     const nowMs = this.#clock.elapsedMs();
     let memory = this.#memories.get(key);
@@ -248,9 +245,9 @@ export class ProvenLists<T> {
     return memory;
   }
 
-  #answersOne(questions: readonly SelectorQuestion[], one: T, facts: OwnerFacts): boolean {
+  #matches(queries: readonly SelectorQuery[], one: T, facts: OwnerFacts): boolean {
     const { idOf, filterable } = this.#kind;
-    return questions.some(
+    return queries.some(
       ({ Filters, Owners, ids }) =>
         (ids?.includes(idOf(one)) ?? true) &&
         passes(Filters, filterable(one)) &&
@@ -258,8 +255,8 @@ export class ProvenLists<T> {
     );
   }
 
-  async #ask(questions: readonly SelectorQuestion[], ids: readonly string[]): Promise<Answers<T>> {
-    const isOwn = ids.length > 0 && questions.some(({ Owners }) => Owners?.includes("self"));
+  async #ask(queries: readonly SelectorQuery[], ids: readonly string[]): Promise<Answers<T>> {
+    const isOwn = ids.length > 0 && queries.some(({ Owners }) => Owners?.includes("self"));
     const [byId, account] = await Promise.all([
       this.#byId.ask(ids),
       isOwn ? this.#kind.account?.() : undefined,
@@ -267,29 +264,29 @@ export class ProvenLists<T> {
     return { byId, account };
   }
 
-  #view(questions: readonly SelectorQuestion[]): Promise<View<T>> {
-    const key = canonicalJson(questions);
+  #view(queries: readonly SelectorQuery[]): Promise<View<T>> {
+    const key = canonicalJson(queries);
     return this.#views.get(key, async () => {
-      const answers = await Promise.all(questions.map((one) => this.#kind.list(one)));
+      const answers = await Promise.all(queries.map((one) => this.#kind.list(one)));
       const listed = new Map(answers.flat().map((one) => [this.#kind.idOf(one), one]));
-      return { key, questions, listed };
+      return { key, queries, listed };
     });
   }
 }
 
-/** What says whether the owner `self` has an object: the account, and whether the object was selected before. */
+/** The facts that decide whether the owner `self` has an object. */
 interface OwnerFacts {
   readonly account: string | undefined;
   readonly wasSelected: boolean;
 }
 
 /** Whether an object with this ID can be selected, whatever its properties. */
-function mayAnswer(
-  questions: readonly SelectorQuestion[],
+function mayMatch(
+  queries: readonly SelectorQuery[],
   id: string,
   idFilter: string | undefined,
 ): boolean {
-  return questions.some(
+  return queries.some(
     ({ Filters, ids }) =>
       (ids?.includes(id) ?? true) &&
       Filters.every(
@@ -299,8 +296,8 @@ function mayAnswer(
 }
 
 /**
- * Whether one of the owners has the object. While the account is not known, `self` has only what was selected before: a
- * list of EC2 that was asked for `self` contained it.
+ * Whether one of the owners has the object. While the account is not known, `self` has only the objects that were
+ * selected before, because EC2 listed them for the owner `self`.
  */
 function isOwnedBy(
   owners: readonly string[] | undefined,

@@ -4,7 +4,7 @@
  * EC2's own.
  */
 import type { Filter } from "../api/call.ts";
-import type { SelectorQuestion } from "../selection/proven-lists.ts";
+import type { SelectorQuery } from "../selection/proven-lists.ts";
 
 /** A term of any selector: id, name or tags. */
 export interface SelectorTerm {
@@ -20,10 +20,10 @@ export interface FilterNames {
 }
 
 /** The queries that find what the terms select. */
-export function selectorQuestions(
+export function selectorQueries(
   terms: readonly SelectorTerm[],
   { idFilter, nameFilter }: FilterNames,
-): readonly SelectorQuestion[] {
+): readonly SelectorQuery[] {
   const ids = new Set<string>();
   const names = new Set<string>();
   const sets: Filter[][] = [];

@@ -10,7 +10,7 @@ import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { Subnet } from "../api/network.ts";
 import { type Kind, type Proof, ProvenLists } from "../selection/proven-lists.ts";
-import { type FilterNames, selectorQuestions } from "./filters.ts";
+import { type FilterNames, selectorQueries } from "./filters.ts";
 
 const PAGE = 500;
 /** Milliseconds for which a subnet without free addresses is not used; as long as an unavailable offering. */
@@ -37,7 +37,7 @@ export class Subnets {
   /** The subnets of the class: those with the most free addresses first, then by id. */
   async list(nodeClass: ClassPart): Promise<readonly Subnet[]> {
     const found = await this.#lists.list(
-      selectorQuestions(nodeClass.subnetTerms, FILTERS),
+      selectorQueries(nodeClass.subnetTerms, FILTERS),
       nodeClass.selectedBefore.subnets,
     );
     return [...found].sort(
@@ -48,7 +48,7 @@ export class Subnets {
   /** What EC2 proves about the subnets with these IDs and the class. */
   prove(nodeClass: ClassPart, ids: readonly string[]): Promise<ReadonlyMap<string, Proof<Subnet>>> {
     return this.#lists.prove(
-      selectorQuestions(nodeClass.subnetTerms, FILTERS),
+      selectorQueries(nodeClass.subnetTerms, FILTERS),
       nodeClass.selectedBefore.subnets,
       ids,
     );
