@@ -12,7 +12,7 @@ interface Rebooted {
   readonly node: Node | undefined;
   /**
    * Whether the node was already cordoned and drained for the reboot. The drain may have cleared the condition that
-   * caused the reboot, so the reboot goes on without it, as upstream's does.
+   * caused the reboot, so the reboot continues without it, as in upstream.
    */
   readonly isClosed: boolean;
 }

@@ -195,7 +195,7 @@ describe("a Node that never gets a provider ID", () => {
     const held = world.published.filter(({ reason }) => reason === "EndHeld");
     expect(new Set(held.map(({ object }) => object.kind))).toEqual(new Set(["Node", "NodeClaim"]));
     expect(held[0]?.message).toContain(
-      "Node a does not tell its provider ID, and may be this machine. It is waited for until it tells it, is deleted, or is not Ready and runs no pods. No terminationGracePeriod ends the wait.",
+      "Node a has no provider ID and may belong to this instance. The termination waits until the Node has one, is deleted, or is not Ready and runs no pods. No terminationGracePeriod ends the wait.",
     );
     expect(world.lines.filter((line) => line.includes("reconciler error"))).toEqual([]);
     await world.stop();

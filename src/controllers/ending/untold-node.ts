@@ -28,7 +28,7 @@ export async function waitsForUntold(world: World, claim: NodeClaim, node: Node)
       : `At the latest until ${until}`;
   const doubt = {
     code: "untoldNode",
-    message: `Node ${name} does not tell its provider ID, and may be this machine. It is waited for until it tells it, is deleted, or is not Ready and runs no pods. ${latest}. Look at the cloud controller manager.`,
+    message: `Node ${name} has no provider ID and may belong to this instance. The termination waits until the Node has one, is deleted, or is not Ready and runs no pods. ${latest}. Look at the cloud controller manager.`,
   } as const;
   const act = instanceAct("claimDeleted");
   tellHeld(world, { name: claim.metadata.name, act, doubt }, [claim, node]);

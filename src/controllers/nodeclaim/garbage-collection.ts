@@ -79,8 +79,8 @@ async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<strin
 
 /**
  * The Nodes of the claim, read from the API server: those of its instance and those that it owns. So Nodes are found
- * that this process has never seen. Also found is the real Node of a claim in whose status somebody has changed the
- * provider id.
+ * that this process has never seen. If somebody has changed the provider id in the claim's status, the Node that the
+ * claim owns is found, too.
  */
 async function nodesNow(world: World, { metadata, status }: NodeClaim): Promise<readonly Node[]> {
   const providerId = status?.providerID ?? "";

@@ -11,17 +11,13 @@ import { type RoomKept, roomAmong } from "../buffers/room.ts";
 import type { AwaitedSeats } from "../disruption/awaited.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { createSimulator } from "../disruption/simulate.ts";
+import type { PodsOnNode } from "../provisioning/result.ts";
 
 /** Key of a buffer's pod → name of the node that keeps room for it. */
 type KeptRoom = ReadonlyMap<string, string>;
 
-interface Placed {
-  readonly nodeName: string;
-  readonly pods: readonly Pod[];
-}
-
 /** The room that these placements keep for buffers. */
-export function keptRoomIn(placements: readonly Placed[]): KeptRoom {
+export function keptRoomIn(placements: readonly PodsOnNode[]): KeptRoom {
   return new Map(
     placements.flatMap(({ nodeName, pods }) =>
       pods.filter(isBufferPod).map((pod) => [keyOf(pod), nodeName] as const),

@@ -16,7 +16,7 @@ import type { Picture } from "../disruption/make-round.ts";
 import { createSimulator } from "../disruption/simulate.ts";
 import { consolidatable, empty } from "../nodeclaim/empty.ts";
 import { expiry } from "../nodeclaim/expired.ts";
-import type { PlannedClaim } from "../provisioning/result.ts";
+import type { PlannedClaim, PodsOnNode } from "../provisioning/result.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { withReboot } from "../repair/reboots.ts";
 import { brokenConditionsIn } from "../repair/survey.ts";
@@ -41,7 +41,7 @@ export interface Change {
   readonly gone?: readonly string[];
   readonly launched?: readonly PlannedClaim[];
   /** Pods that are placed on existing nodes, by node. */
-  readonly placed?: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
+  readonly placed?: readonly PodsOnNode[];
   /** Pods that a plan gave no place. For a pod of a CapacityBuffer, the room that a node kept for it becomes free. */
   readonly unplaced?: readonly Pod[];
   /** Names of nodes that a reboot has repaired. */

@@ -5,7 +5,7 @@ import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { atOnce } from "../../base/steps.ts";
 import { nodeClaim, nodeView, pool } from "../../testing/builders.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { allowancesFor, allowedDisruptions, brokenBudgets, isActive } from "./budgets.ts";
+import { allowancesFor, allowedDisruptions, brokenBudgets, isBudgetActive } from "./budgets.ts";
 
 const MONDAY_9 = Date.UTC(2026, 0, 5, 9, 0, 0);
 const MINUTE = 60_000;
@@ -47,7 +47,7 @@ describe("disruption budgets", () => {
 
   it("activates a scheduled budget at its schedule and ends it after its duration", () => {
     const budget = { nodes: "0", schedule: "0 9 * * mon-fri", duration: "8h" };
-    const at = (ms: number) => isActive(budget, MONDAY_9 + ms);
+    const at = (ms: number) => isBudgetActive(budget, MONDAY_9 + ms);
     expect(at(-MINUTE)).toBe(false);
     expect(at(0)).toBe(true);
     expect(at(8 * 60 * MINUTE - MINUTE)).toBe(true);
@@ -60,7 +60,7 @@ describe("disruption budgets", () => {
     const asked = { ...fields };
     for (let n = 0; n < 40; n++) {
       const ms = MONDAY_9 + ((n * 7_919) % 4_000) * MINUTE;
-      expect(isActive(asked, ms)).toBe(isActive({ ...fields }, ms));
+      expect(isBudgetActive(asked, ms)).toBe(isBudgetActive({ ...fields }, ms));
     }
   });
 

@@ -97,7 +97,7 @@ export function allowedDisruptions(
 ): number | undefined {
   let allowed = UNLIMITED;
   for (const budget of budgets) {
-    const active = isActive(budget, nowMs);
+    const active = isBudgetActive(budget, nowMs);
     const most = amount(budget.nodes, nodes);
     if (active === undefined || most === undefined) return undefined;
     if (active && isAbout(budget, reason)) allowed = Math.min(allowed, most);
@@ -152,7 +152,7 @@ function zoneProblems(schedule: string, timeZone: string): readonly string[] {
 }
 
 /** Whether the budget applies now. Undefined: its schedule or duration is invalid. */
-export function isActive(budget: Budget, nowMs: number): boolean | undefined {
+export function isBudgetActive(budget: Budget, nowMs: number): boolean | undefined {
   if (budget.schedule === undefined && budget.duration === undefined) return true;
   const schedule = scheduleOf(budget);
   if (schedule === undefined) return undefined;

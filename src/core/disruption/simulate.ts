@@ -13,7 +13,7 @@ import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import { bufferKeyOf, isBufferPod } from "../buffers/pods.ts";
 import { packBelow } from "../planner/packing/pack-first.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
-import type { PlannedClaim } from "../provisioning/result.ts";
+import type { PlannedClaim, PodsOnNode } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import type { Opening } from "../provisioning/solve.ts";
 import type { PodsOverLimits } from "../provisioning/what-if/prepared-cluster.ts";
@@ -22,11 +22,9 @@ import { isThere, type NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 
 /** The pods that an existing node takes. */
-export interface Placement {
-  readonly nodeName: string;
+export interface Placement extends PodsOnNode {
   /** The zone of the node, if it is known. */
   readonly zone?: string | undefined;
-  readonly pods: readonly Pod[];
 }
 
 export interface Simulation {

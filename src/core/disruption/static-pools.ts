@@ -84,8 +84,8 @@ export function surplus(pool: Pool, { active }: StaticCount, nowMs: number): rea
 
 /**
  * Chooses at most `most` of the nodes, one after the other: each from the zone with the most nodes that are left, the
- * last name first. Of equal zones, the node with the last name is chosen. `nodes`: sorted by name. `zones`: the number of
- * nodes in each zone. Each chosen node is subtracted from it.
+ * last name first. Of equal zones, the node with the last name is chosen. `nodes`: sorted by name. `zones`: the number
+ * of nodes in each zone. Each chosen node is subtracted from it.
  */
 function fromFullestZone(
   nodes: readonly NodeView[],

@@ -6,7 +6,7 @@
 import { assert } from "../../base/assert.ts";
 import type { DeviceAccess } from "./nodes/device-access.ts";
 import type { ExistingNode, Saved } from "./nodes/existing-node.ts";
-import type { Budget, Template } from "./pools/pool-template.ts";
+import type { LimitsLeft, Template } from "./pools/pool-template.ts";
 import type { Topology } from "./topology/topology.ts";
 
 /** A point in time of a fork, to return to by {@link Fork.backTo}. Each field is a number of changes until then. */
@@ -76,7 +76,7 @@ export class Fork {
   /** The number of the fork. A node stores the number of the fork that last placed a pod on it. */
   readonly #number: number;
   readonly #templates: readonly Template[];
-  readonly #budgets: readonly Budget[];
+  readonly #budgets: readonly LimitsLeft[];
   readonly #forget: () => void;
   /** For each pod that was placed: the state of its node before that. */
   readonly #placed: Saved[] = [];
@@ -136,7 +136,7 @@ export class Fork {
       devices: this.#devicesBefore,
     });
     this.#templates.forEach((template, at) => {
-      template.budget = this.#budgets[at] as Budget;
+      template.budget = this.#budgets[at] as LimitsLeft;
     });
     if (!this.#isInner) this.#forks.topology.end();
     this.#forks.close(this);

@@ -92,10 +92,16 @@ export interface Unstuck {
   readonly reason: RejectionReason | "gone" | "priority";
 }
 
+/** An existing node or in-flight NodeClaim, and the pods that a plan places there. */
+export interface PodsOnNode {
+  readonly nodeName: string;
+  readonly pods: readonly Pod[];
+}
+
 export interface SchedulingResult {
   readonly newClaims: readonly PlannedClaim[];
   /** Existing nodes and in-flight NodeClaims that get pods, sorted by node name. */
-  readonly existing: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
+  readonly existing: readonly PodsOnNode[];
   readonly unschedulable: readonly UnschedulablePod[];
   /** How many instance types each pool's limits exclude, for a debug log line. */
   readonly excludedByLimits: readonly {

@@ -62,11 +62,11 @@ export class ClaimPlans {
   }
 
   /**
-   * The stored claim with the labels that it was created with, see {@link asPlanned}. Forgets the plan of a registered
-   * claim.
+   * The stored claim with the labels that it was created with, see {@link withCreatedLabels}. Forgets the plan of a
+   * registered claim.
    */
   applyTo(stored: NodeClaim): NodeClaim {
-    const claim = asPlanned(stored, this.of(stored));
+    const claim = withCreatedLabels(stored, this.of(stored));
     if (isTrue(claim, "Registered")) this.forget(keyOfClaim(claim));
     return claim;
   }
@@ -80,7 +80,7 @@ export class ClaimPlans {
  * The stored claim with the labels that it was created with. The same object if it has them all. After the launch, only
  * Karpenter's labels are put back, because users may change other labels.
  */
-export function asPlanned(stored: NodeClaim, plan: ClaimPlan | undefined): NodeClaim {
+export function withCreatedLabels(stored: NodeClaim, plan: ClaimPlan | undefined): NodeClaim {
   if (plan === undefined) return stored;
   const changed = changedLabels(stored, plan.claim).filter(
     (key) => !isLaunched(stored) || isKarpenters(key),

@@ -22,7 +22,7 @@ import { isLeaving, type NodeView, nodeView } from "./node-view.ts";
 import { Placements } from "./placements.ts";
 import { PodAdmission } from "./pod-admission.ts";
 import { PoolUsage } from "./pool-usage.ts";
-import { becomesConsolidatable, isResized, mayTakeOtherPods } from "./relevant-changes.ts";
+import { becomesConsolidatable, mayTakeOtherPods, wasResized } from "./relevant-changes.ts";
 import { Successors } from "./successors.ts";
 import { ViewList } from "./view-list.ts";
 
@@ -171,7 +171,7 @@ class Cluster implements ClusterState {
     const known = this.#bound.get(key);
     if (isStale(pod, known)) return;
     this.#podsByNode.set(nodeName, pods);
-    if (bound !== nodeName || known === undefined || isResized(known, pod)) this.#revision++;
+    if (bound !== nodeName || known === undefined || wasResized(known, pod)) this.#revision++;
     if (bound !== nodeName) this.placements.bound(pod, () => this.#namesOf(nodeName));
     this.#bound.set(key, pod);
     pods.set(key, pod);

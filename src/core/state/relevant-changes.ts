@@ -33,6 +33,6 @@ export function becomesConsolidatable(before: NodeClaim, after: NodeClaim): bool
 }
 
 /** Whether the pod was resized in place. */
-export function isResized(before: Pod, after: Pod): boolean {
+export function wasResized(before: Pod, after: Pod): boolean {
   return !deepEqual(podRequests(before), podRequests(after));
 }

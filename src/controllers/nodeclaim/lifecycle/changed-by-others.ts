@@ -8,11 +8,11 @@ import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
 import { withCondition } from "../../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import {
-  asPlanned,
   type ClaimPlan,
   changedParts,
   harmfulParts,
   lostOwners,
+  withCreatedLabels,
 } from "../../../core/state/claim-plans.ts";
 import { requeueAfter } from "../../../kube/manager/controller.ts";
 import { HELD_RETRY_MS } from "../../ending/ended.ts";
@@ -29,7 +29,7 @@ import { done, type Memory, type StepResult } from "./step.ts";
 export function putBack(world: World, claim: NodeClaim, { contestedLabels }: Memory): NodeClaim {
   const plan = world.cluster.plans.of(claim);
   if (plan === undefined) return claim;
-  const whole = asPlanned(claim, plan);
+  const whole = withCreatedLabels(claim, plan);
   const { uid } = poolOf(world, plan)?.native.metadata ?? {};
   const owners = lostOwners(claim, plan, uid);
   if (whole === claim && owners.length === 0) return claim;

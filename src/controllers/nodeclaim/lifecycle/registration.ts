@@ -10,7 +10,7 @@ import { condition, withCondition } from "../../../apis/karpenter/conditions.ts"
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { joinedNode, registration } from "../../../core/nodeclaim/registered.ts";
-import { asPlanned } from "../../../core/state/claim-plans.ts";
+import { withCreatedLabels } from "../../../core/state/claim-plans.ts";
 import { putLast } from "../../../core/state/cordon.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
 import { requeueAfter } from "../../../kube/manager/controller.ts";
@@ -53,7 +53,7 @@ export async function register(
     });
     world.events.publish(unregisteredTaintMissing(claim));
   }
-  const joined = joinedNode(asPlanned(claim, world.cluster.plans.of(claim)), found.node);
+  const joined = joinedNode(withCreatedLabels(claim, world.cluster.plans.of(claim)), found.node);
   // Steering removes the taint after the planned pods are bound (controllers/disruption/steering.ts).
   const isLast = world.cluster.placements.isFilledLast(claim.metadata.name);
   const marked = isLast ? putLast(joined, true) : joined;

@@ -39,7 +39,7 @@ export function ranked(state: FixCandidate, id: string, at = 0): Ranked {
   return { state, cost: costOf(state.edits), at, id };
 }
 
-export function isCheaper(a: Ranked, b: Ranked): boolean {
+export function isTriedBefore(a: Ranked, b: Ranked): boolean {
   return (a.cost - b.cost || a.at - b.at || compareText(a.id, b.id)) < 0;
 }
 

@@ -25,7 +25,7 @@ import {
   type ForAnyNode,
   type ForNewNode,
   idOf,
-  isCheaper,
+  isTriedBefore,
   type Ranked,
   ranked,
 } from "./candidates.ts";
@@ -255,7 +255,7 @@ class Search {
     const anywhere = podWays(this.#one.pod, this.#input.nodes).map(
       (edits): ForAnyNode => ({ edits }),
     );
-    const open = new Heap<Ranked>(isCheaper);
+    const open = new Heap<Ranked>(isTriedBefore);
     for (const state of [...asIs, ...anywhere]) open.push(ranked(state, idOf(state)));
     return open;
   }

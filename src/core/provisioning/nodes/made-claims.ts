@@ -24,13 +24,13 @@ export interface MadeClaim {
 }
 
 /** The claims that one pass has created, and the pods that it has placed on existing nodes. */
-export interface Placed {
+export interface PassOutcome {
   readonly made: readonly MadeClaim[];
   readonly existing: SchedulingResult["existing"];
 }
 
 /** The input for the next plan, without pods that have a place or must wait for the launch of the claims. */
-export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<SchedulingInput> {
+export function* withPlaced(input: SchedulingInput, placed: PassOutcome): Steps<SchedulingInput> {
   const { made, existing } = placed;
   const there = [...made.flatMap(({ plan }) => plan.pods), ...existing.flatMap(({ pods }) => pods)];
   const keys = topologyKeys([...input.pods, ...there]);
@@ -67,7 +67,7 @@ export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<Sched
  */
 export function withinReservations(
   planned: readonly PlannedClaim[],
-  { made }: Pick<Placed, "made">,
+  { made }: Pick<PassOutcome, "made">,
   pools: readonly PoolInput[],
 ): readonly PlannedClaim[] {
   const left = new Reservations(pools.flatMap(({ instanceTypes }) => instanceTypes));
@@ -149,7 +149,10 @@ function withPods(view: NodeView, pods: readonly Pod[]): NodeView {
 }
 
 /** The node or claim where each pod was placed, without pods that are bound there already and without gone nodes. */
-function placesOfPods(nodes: readonly NodeView[], { made, existing }: Placed): Map<string, string> {
+function placesOfPods(
+  nodes: readonly NodeView[],
+  { made, existing }: PassOutcome,
+): Map<string, string> {
   const views = new Map<string, NodeView>();
   for (const view of nodes) {
     if (view.claim !== undefined) views.set(view.claim.metadata.name, view);

@@ -71,7 +71,7 @@ export interface Template {
   readonly daemons: readonly PoolDaemon[];
   readonly slots: AttachSlots;
   /** What is left of the pool's limits. A charge replaces the object, so an earlier value can be restored. */
-  budget: Budget;
+  budget: LimitsLeft;
   /** Whether the limits have room for one node of the largest type for each pod. Then nodes are not charged. */
   isAmple?: boolean;
 }
@@ -82,7 +82,7 @@ export function hasNoType({ table, usable }: Template): boolean {
 }
 
 /** The amounts that are left of the limits, and the types that fit into them. */
-export interface Budget {
+export interface LimitsLeft {
   readonly remaining: Resources;
   readonly within: Bits;
   readonly exhausted: boolean;
@@ -123,7 +123,7 @@ export function createTemplate(
     usable,
     daemons,
     slots: new AttachSlots(table.types, seen),
-    budget: budgetOf(table, remainingLimits(pool.limits, input.usage), usable),
+    budget: limitsLeftOf(table, remainingLimits(pool.limits, input.usage), usable),
   };
 }
 
@@ -148,7 +148,7 @@ export function chargeLimits(
     isMore ||= amount > before;
   }
   if (!isMore) return charged;
-  template.budget = budgetOf(table, remaining, budget.within);
+  template.budget = limitsLeftOf(table, remaining, budget.within);
   return amounts;
 }
 
@@ -198,20 +198,20 @@ export function creditLimits(template: Template, capacity: Resources): void {
   const remaining: Record<string, number> = {};
   for (const name in budget.remaining)
     remaining[name] = (budget.remaining[name] as number) + (capacity[name] ?? 0);
-  template.budget = budgetOf(table, remaining, usable);
+  template.budget = limitsLeftOf(table, remaining, usable);
 }
 
 /** A copy of the template without limits. */
 export function unlimited(template: Template): Template {
   const { table, usable, pool } = template;
-  const budget = budgetOf(table, NO_RESOURCES, usable);
+  const budget = limitsLeftOf(table, NO_RESOURCES, usable);
   return { ...template, pool: { ...pool, limits: {} }, budget };
 }
 
 /** Computes what is left of the limits if the pool's nodes use this much. */
 export function resetLimits(template: Template, usage: Resources): void {
   const { table, pool, usable } = template;
-  template.budget = budgetOf(table, remainingLimits(pool.limits, usage), usable);
+  template.budget = limitsLeftOf(table, remainingLimits(pool.limits, usage), usable);
 }
 
 /** The smallest requests of daemons on any of these types. */
@@ -283,7 +283,7 @@ export function withinLimits({ budget }: Template, { capacity }: InstanceType): 
 }
 
 /** The amounts that are left of limits, and the types that fit. `among`: the types that other limits allow. */
-function budgetOf(table: TypeTable, remaining: Resources, among: Bits): Budget {
+function limitsLeftOf(table: TypeTable, remaining: Resources, among: Bits): LimitsLeft {
   const exhausted = (remaining["nodes"] ?? Number.POSITIVE_INFINITY) < 1;
   let within = exhausted ? noBits(table.size) : among;
   for (const name in remaining) {

@@ -26,26 +26,26 @@ export interface Refusal {
 
 /**
  * The refusal after all stages before reservations and minValues accepted the pod: by one of these two, or because the
- * node has no instance type in any combination of topology domains. `lasts`: the new node in each combination.
+ * node has no instance type in any combination of topology domains. `choices`: the new node in each combination.
  */
-export function byLasts(
-  lasts: readonly Last[],
+export function byLaunch(
+  choices: readonly DomainChoice[],
   template: Template,
   context: PlanningContext,
   { types, rejected }: { readonly types: Bits; readonly rejected: Rejected },
 ): Refusal {
   const fallen = (reason: RejectionReason) =>
     withFallen(template.table, rejected, reason, [types, noBits(template.table.size)]);
-  const waiting = lasts.filter((last) => isPromised(last, template, context));
+  const waiting = choices.filter((choice) => isPromised(choice, template, context));
   const promised = waiting.length > 0 ? { promised: true as const } : {};
-  if (waiting.length > 0 && waiting.length === lasts.length) {
+  if (waiting.length > 0 && waiting.length === choices.length) {
     const why = "every reservation that would do is full, or promised to other pods of the plan";
     const byOffering = fallen("offerings");
     return { text: ALL_PROMISED, why, rejected: byOffering, ...promised };
   }
-  const short = lasts
-    .filter((last) => !waiting.includes(last))
-    .map((last) => fewerThanAsked(last, template, context))
+  const short = choices
+    .filter((choice) => !waiting.includes(choice))
+    .map((choice) => fewerThanAsked(choice, template, context))
     .find((keys) => keys.length > 0);
   if (short !== undefined) {
     const keys = short.map(({ key }) => key).sort();
@@ -59,21 +59,21 @@ export function byLasts(
   return { text, why: text, rejected: fallen("topology"), ...promised };
 }
 
-/** The requirements and types of a new node, in domains that all topology rules allow. */
-export interface Last {
+/** A new node in one combination of domains that all topology rules allow: its requirements and instance types. */
+export interface DomainChoice {
   readonly set: SetId;
   readonly types: Bits;
 }
 
 /** The types of the node that can be launched without a reservation. */
-function openTo({ set, types }: Last, { table }: Template): Bits {
+function openTo({ set, types }: DomainChoice, { table }: Template): Bits {
   return table.offerings.hasReserved ? intersectionOf(types, table.open(set)) : types;
 }
 
 /** Whether the node can be launched only into reservations, and these have enough values for minValues. */
-function isPromised(last: Last, template: Template, context: PlanningContext): boolean {
-  if (!isEmptyBits(openTo(last, template))) return false;
-  return fewerThanAsked(last, template, context).length === 0;
+function isPromised(choice: DomainChoice, template: Template, context: PlanningContext): boolean {
+  if (!isEmptyBits(openTo(choice, template))) return false;
+  return fewerThanAsked(choice, template, context).length === 0;
 }
 
 /**
@@ -81,7 +81,7 @@ function isPromised(last: Last, template: Template, context: PlanningContext): b
  * `strictReservations`, a node that wants a full reservation waits.
  */
 export function canLaunch(
-  { set, types }: Last,
+  { set, types }: DomainChoice,
   template: Template,
   { space, reservations, strictReservations, minValuesPolicy }: PlanningContext,
 ): boolean {
@@ -102,17 +102,17 @@ export function canLaunch(
 
 /** The requirements that have too few values for minValues. Reserved offerings count only if there are no others. */
 function fewerThanAsked(
-  last: Last,
+  choice: DomainChoice,
   template: Template,
   { space, minValuesPolicy }: PlanningContext,
 ): readonly Requirement[] {
   if (minValuesPolicy === "BestEffort") return [];
   const { table } = template;
-  const { set } = last;
-  const open = openTo(last, template);
+  const { set } = choice;
+  const open = openTo(choice, template);
   const isReserved = isEmptyBits(open);
   const types = isReserved
-    ? table.reservable(last.types, set, table.reservations(last.types, set))
+    ? table.reservable(choice.types, set, table.reservations(choice.types, set))
     : open;
   return tooFewValues(template, space, { set, types, isReserved }).map(([one]) => one);
 }
@@ -123,20 +123,20 @@ const NO_DEVICES = "no instance type can satisfy the allocation";
 /** A new node of the NodePool, in each combination of topology domains that is possible for it. */
 interface Launching {
   readonly template: Template;
-  readonly lasts: readonly Last[];
+  readonly choices: readonly DomainChoice[];
 }
 
 /** Why a new node cannot give the pod its devices, in any combination of domains. Undefined: it can. */
 export function lackOfDevices(
   needs: DeviceNeeds,
-  { template: { table }, lasts }: Launching,
+  { template: { table }, choices }: Launching,
   { devices }: PlanningContext,
 ): Omit<Refusal, "rejected"> | undefined {
-  const [last] = lasts;
-  if (devices === undefined || last === undefined) return undefined;
+  const [choice] = choices;
+  if (devices === undefined || choice === undefined) return undefined;
   const holder = {};
-  const asked = lasts.map((one) => ({ ...one, holder, table }));
+  const asked = choices.map((one) => ({ ...one, holder, table }));
   if (asked.some((one) => devices.ofNewNodes.fits(needs, one).length > 0)) return undefined;
-  const why = devices.ofNewNodes.explain(needs, { ...last, holder, table });
+  const why = devices.ofNewNodes.explain(needs, { ...choice, holder, table });
   return { text: `${NO_DEVICES}: ${why}`, why };
 }

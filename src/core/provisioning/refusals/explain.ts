@@ -52,7 +52,13 @@ import {
 import { countTypes, rowsUnder } from "../pools/whole-types.ts";
 import type { RejectionReason, UnschedulablePod } from "../result.ts";
 import type { Rule, TopologyGroup } from "../topology/topology-group.ts";
-import { byLasts, canLaunch, type Last, lackOfDevices, type Refusal } from "./explain-launch.ts";
+import {
+  byLaunch,
+  canLaunch,
+  type DomainChoice,
+  lackOfDevices,
+  type Refusal,
+} from "./explain-launch.ts";
 import { type AskedPass, nodesRefusing } from "./explain-nodes.ts";
 import { filterTypes, type Rejected, whyNotOffered, withFallen } from "./filter-types.ts";
 
@@ -91,7 +97,7 @@ const STAGES: readonly (RejectionReason | "promised")[] = [
 
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
 /** The most combinations of topology domains for which reservations and minValues are checked. */
-const MOST_LASTS = 64;
+const MOST_CHOICES = 64;
 
 /** Explains each pod, in steps. `askedPod`: the key of the one pod for which existing nodes are explained, too. */
 export function* explainInSteps(
@@ -348,16 +354,16 @@ function byRules(
     ].join("; ");
     return { text, why, rejected: withFallen(template.table, rejected, "topology", [types, none]) };
   }
-  const lasts: Last[] = [];
+  const choices: DomainChoice[] = [];
   const isAboutTypes = space.get(set).withMinValues().length > 0;
-  const most = template.table.offerings.hasReserved || isAboutTypes ? MOST_LASTS : 1;
+  const most = template.table.offerings.hasReserved || isAboutTypes ? MOST_CHOICES : 1;
   const gather = (at: SetId, among: Bits, [rule, ...rest]: readonly Rule[]): void => {
     if (rule === undefined) {
-      lasts.push({ set: at, types: among });
+      choices.push({ set: at, types: among });
       return;
     }
     for (const values of options(rule, at, among)) {
-      if (lasts.length >= most) return;
+      if (choices.length >= most) return;
       const narrowed = values === undefined ? at : space.narrow(at, rule.group.key, values);
       if (narrowed === undefined) continue;
       const left = intersectionOf(among, template.table.compatible(narrowed));
@@ -365,11 +371,11 @@ function byRules(
     }
   };
   for (const one of places) gather(one, types, variant.rules);
-  const lacking = needs && lackOfDevices(needs, { template, lasts }, context);
+  const lacking = needs && lackOfDevices(needs, { template, choices }, context);
   if (lacking !== undefined)
     return { ...lacking, rejected: withFallen(template.table, rejected, "devices", [types, none]) };
-  const refused = byLasts(lasts, template, context, { types, rejected });
-  return lasts.some((last) => canLaunch(last, template, context))
+  const refused = byLaunch(choices, template, context, { types, rejected });
+  return choices.some((choice) => canLaunch(choice, template, context))
     ? { ...refused, fits: true }
     : refused;
 }

@@ -2,7 +2,6 @@
  * The changes that one what-if question makes to a prepared cluster (the scheduling state that all questions share):
  * nodes are removed, and pods are placed. The question undoes them at its end. Only one question may be open at a time.
  */
-import type { Pod } from "../../../apis/core/pod.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { intersectionOf, type Marks } from "../../scheduling/bits.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
@@ -16,6 +15,7 @@ import { OpenClaims } from "../nodes/open-claims.ts";
 import { type Pass, place } from "../place.ts";
 import { creditLimits, isLimited, unlimited } from "../pools/pool-template.ts";
 import type { PriceFloor } from "../pools/price-floor.ts";
+import type { PodsOnNode } from "../result.ts";
 import type { ClusterCounts, CountedNode } from "./cluster-counts.ts";
 import type { MovingPods } from "./moving-pods.ts";
 import type { QuestionClasses } from "./question-classes.ts";
@@ -31,10 +31,8 @@ export interface SharedState {
 }
 
 /** An existing node, and the pods that were placed on it. */
-export interface Placed {
-  readonly nodeName: string;
+export interface Placed extends PodsOnNode {
   readonly view: NodeView;
-  readonly pods: readonly Pod[];
 }
 
 interface Wanted {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { selectorQuestions } from "./filters.ts";
+import { selectorQueries } from "./filters.ts";
 
-function show(terms: Parameters<typeof selectorQuestions>[0]): string[] {
-  return selectorQuestions(terms, { idFilter: "group-id", nameFilter: "group-name" }).map(
+function show(terms: Parameters<typeof selectorQueries>[0]): string[] {
+  return selectorQueries(terms, { idFilter: "group-id", nameFilter: "group-name" }).map(
     ({ Filters: filters }) =>
       filters.map(({ Name, Values }) => `${Name}=${Values.join("|")}`).join(" & "),
   );

@@ -32,8 +32,8 @@ export interface Answer {
 }
 
 /**
- * A patch that is not a JSON list of operations. The webhook's failurePolicy decides whether the write goes
- * on.
+ * A patch that is not a JSON list of operations. The webhook's failurePolicy decides whether the write
+ * continues.
  */
 export class UndecodablePatchError extends Error {
   override readonly name = "UndecodablePatchError";

@@ -1,6 +1,6 @@
 /**
  * Removes fields that a structural schema does not have, and reports their paths. Objects with
- * `x-kubernetes-preserve-unknown-fields` keep unknown fields; below their known fields, pruning goes on. A null
+ * `x-kubernetes-preserve-unknown-fields` keep unknown fields; below their known fields, pruning continues. A null
  * is removed too if null is not allowed and there is no default.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/pruning
  */
