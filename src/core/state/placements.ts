@@ -331,8 +331,8 @@ export class Placements {
 }
 
 /**
- * When the seat ends if no pod takes it, in epoch milliseconds. The first call for a vacant seat stores since when it is
- * vacant. Planning is not the only caller, because it does not run while no pod is pending.
+ * When the seat ends if no pod takes it, in epoch milliseconds. The first call for a vacant seat stores since when it
+ * is vacant. Planning is not the only caller, because it does not run while no pod is pending.
  */
 function endOf(seat: Seat, nowMs: number): number {
   if (seat.podUid !== undefined) return seat.plannedMs + MOST_AWAITED_MS;

@@ -192,7 +192,7 @@ class DomainCounts {
 
   /**
    * Sends a pod to a domain, and returns that domain. With one group, the domain with the fewest of its pods is chosen.
-   * With several, the domain where the largest of their counts is smallest. Among equal domains, the one with least cpu.
+   * With several, the domain where the largest of their counts is smallest; among equal ones, that with the least cpu.
    */
   sendToEmptiest(spread: Spread, cpu: number): string {
     const { domains, groups } = spread;

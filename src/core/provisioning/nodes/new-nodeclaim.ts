@@ -152,10 +152,7 @@ export class NewNodeClaim implements Place {
     return false;
   }
 
-  /**
-   * Whether the node has this much room left for pods of several classes. `wanted`: for each class, the sets of
-   * requirements of which the node must satisfy one.
-   */
+  /** Whether the node has this much room left, and can satisfy one of the sets that each class of pods wants. */
   hasRoomFor(requests: Resources, wanted: readonly (readonly SetId[])[]): boolean {
     const { space } = this.#context;
     let sets: readonly SetId[] = [this.#considered ?? this.set];

@@ -1,9 +1,9 @@
 /**
- * Lists of the objects that selector terms match: subnets, security groups, images and capacity reservations. EC2's list
- * may be short. So EC2 is asked by ID for each object that was selected before and that the list lacks. The object is no
- * longer selected if EC2 says that it does not exist, or that its fields do not match the terms. If EC2 does not answer
- * about it, it stays selected for an hour at most, if this process itself saw it selected; an image does not. Before a
- * node drifts, EC2 is asked by ID for the objects that the node has or should have.
+ * Lists of the objects that selector terms match: subnets, security groups, images and capacity reservations. EC2's
+ * list may be short. So EC2 is asked by ID for each object that was selected before and that the list lacks. The object
+ * is no longer selected if EC2 says that it does not exist, or describes it so that it does not match. If EC2 does not
+ * answer about an object that this process saw selected, it stays selected for an hour at most; an image does not.
+ * Before a node drifts, EC2 is asked by ID for the objects that the node has or should have.
  */
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
@@ -169,8 +169,8 @@ export class ProvenLists<T> {
   }
 
   /**
-   * The selected objects, according to the list and the answers. Nothing else runs between the reading of the memory and
-   * its change, so two callers at the same time do not undo each other's changes.
+   * The selected objects, according to the list and the answers. Nothing else runs between the reading of the memory
+   * and its change, so two callers at the same time do not undo each other's changes.
    */
   #settle(view: View<T>, known: readonly string[], answers: Answers<T>): readonly T[] {
     const { idOf } = this.#kind;
