@@ -21,7 +21,7 @@ const JUDGED_AT_LATEST_MS = 50 * MINUTE_MS;
 /** The pool is not repacked for this long after a failure. Each further failure in a row doubles the time. */
 const FIRST_HOLD_OFF_MS = 60 * MINUTE_MS;
 const LONGEST_HOLD_OFF_MS = 24 * FIRST_HOLD_OFF_MS;
-/** An outcome counts until this long after its hold-off. */
+/** An outcome counts until this long after the end of its hold-off. Without a hold-off: after the comparison. */
 const KNOWN_FOR_MS = 24 * FIRST_HOLD_OFF_MS;
 /** A repack has failed if it saved less than this share of the planned saving. */
 const LEAST_REALISED_SHARE = 0.5;
