@@ -59,6 +59,36 @@ export function deepEqual(a: unknown, b: unknown): boolean {
   return surplus === 0;
 }
 
+/**
+ * `value`, with each part that equals the same part of `known` replaced by that part. Values that share parts are
+ * compared by identity, which is fast. Neither argument is changed.
+ */
+export function sharing<T>(value: T, known: unknown): T {
+  if (Array.isArray(value) && Array.isArray(known)) {
+    let isSame = value.length === known.length;
+    const items = value.map((item, index) => {
+      const shared = sharing(item, known[index]);
+      if (shared !== known[index]) isSame = false;
+      return shared;
+    });
+    return (isSame ? known : items) as T;
+  }
+  if (value === known || !isObject(value) || !isObject(known)) return value;
+  const copy: Record<string, unknown> = {};
+  let isSame = true;
+  let count = 0;
+  for (const key in value) {
+    if (value[key] === undefined) continue;
+    const before = fieldOf(known, key);
+    const shared = sharing(value[key], before);
+    if (shared !== before) isSame = false;
+    setField(copy, key, shared);
+    count++;
+  }
+  for (const key in known) if (known[key] !== undefined) count--;
+  return (isSame && count === 0 ? known : copy) as T;
+}
+
 /** A deep copy of plain JSON, without keys whose value is `undefined`. It is never frozen. */
 export function clone<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item) => clone(item)) as T;
@@ -104,6 +134,7 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
 
 /** The merge patch (RFC 7396) that turns `before` into `after`. Undefined: they are equal. */
 export function createMergePatch(before: unknown, after: unknown): unknown {
+  if (before === after) return undefined;
   if (!isObject(before) || !isObject(after)) return deepEqual(before, after) ? undefined : after;
   const patch: Record<string, unknown> = {};
   for (const key in before) {

@@ -36,6 +36,8 @@ class TooCostlyError extends Error {
 interface Node {
   /** Set on the body of a loop: extra cost of each iteration. */
   turnCost?: number;
+  /** The answer of {@link isSized}, kept because nodes of a loop run up to a million times. */
+  sized?: boolean;
   readonly op: string;
   readonly args: unknown;
   readonly meta: { readonly alternate?: Node; readonly macro?: unknown };
@@ -45,6 +47,8 @@ interface Node {
 /** The part of the CEL engine's evaluator that is wrapped. */
 export interface Evaluator {
   run(node: Node, context: unknown): unknown;
+  /** Like `run`, but returns an error instead of throwing it. Operands of `||` and steps of `all` run so. */
+  tryEval(node: Node, context: unknown): unknown;
 }
 
 interface Comprehension {
@@ -95,6 +99,15 @@ export function meter(environment: Environment, reach: string): void {
     outer?.push(value);
     spend(target, value, mine);
     return value;
+  };
+  // Without this, three nested loops over a list of 100 would go on for a million turns after the limit.
+  evaluator.tryEval = (node, context) => {
+    try {
+      return evaluator.run(node, context);
+    } catch (error) {
+      if (error === exceeded) throw error;
+      return error;
+    }
   };
 }
 
@@ -147,9 +160,9 @@ function spend(node: Node, value: unknown, mine: readonly unknown[] | undefined)
 }
 
 /** Whether the cost of the operation depends on its operands. */
-function isSized({ op, meta }: Node): boolean {
-  if (meta.macro !== undefined) return false;
-  return SIZED.has(op);
+function isSized(node: Node): boolean {
+  node.sized ??= SIZED.has(node.op) && node.meta.macro === undefined;
+  return node.sized;
 }
 
 const SIZED: ReadonlySet<string> = new Set("call rcall == != < <= > >= + in".split(" "));

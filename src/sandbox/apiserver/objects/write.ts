@@ -5,7 +5,7 @@
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
-import { clone, deepEqual, isObject } from "../../../base/json.ts";
+import { clone, deepEqual, isObject, sharing } from "../../../base/json.ts";
 import { refused } from "../access/attributes.ts";
 import { checkEscalation } from "../access/escalation.ts";
 import { authorize } from "../access/rbac.ts";
@@ -221,7 +221,8 @@ function timeless({ metadata }: KubeObject): readonly unknown[] {
 async function nextState(call: Call, change: Change, current: KubeObject): Promise<KubeObject> {
   const { definition } = call;
   const subresource = change.subresource ?? "";
-  const sent = objectOf(call, change.next(current));
+  // The steps below compare the object with the current one again and again. What is shared compares by identity.
+  const sent = sharing(objectOf(call, change.next(current)), current);
   checkUpdate(call, sent, current);
   const read = change.internal === true ? sent : readStrictly(call, sent);
   let next = definition.applyDefaults(

@@ -4,7 +4,7 @@
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
-import { clone } from "../../../base/json.ts";
+import { clone, sharing } from "../../../base/json.ts";
 import type { Column, Pruned, ResourceDefinition, ScalePaths } from "../resource-definition.ts";
 import { decode } from "../schema/decode.ts";
 import { validateMetadata } from "../schema/metadata.ts";
@@ -75,20 +75,10 @@ function define(group: string, version: string, resource: BuiltinResource): Reso
     columns: columnsOf(resource),
     subresources,
     prune: (object) => decodeBuiltin(schema, object),
-    applyDefaults: (object) => {
-      if (rules.defaults === undefined) return object;
-      const draft = clone(object);
-      rules.defaults(draft);
-      return draft;
-    },
+    applyDefaults: (object) => changedBy(rules.defaults, object),
     prepareCreate: (object) => prepareCreate(rules, hasStatus, schema, object),
     prepareUpdate: (next, current) => prepareUpdate(rules, hasStatus, next, current),
-    prepareStatus: (next, current) => {
-      if (rules.prepareStatus === undefined) return next;
-      const draft: Raw = clone(next);
-      rules.prepareStatus(draft, current);
-      return draft;
-    },
+    prepareStatus: (next, current) => changedBy(rules.prepareStatus, next, current),
     validate: (next, current) => validate(rules, schema, resource.namespaced, next, current),
     ...(rules.validateAmong === undefined ? {} : { validateAmong: rules.validateAmong }),
     tableCells: builtinCells(kind, resource.columns?.length ?? 2),
@@ -146,10 +136,19 @@ function prepareUpdate(
     if (status === undefined) delete draft.status;
     else draft.status = status;
   }
-  if (rules.prepareUpdate === undefined) return draft;
-  const copy = clone(draft);
-  rules.prepareUpdate(copy, current);
-  return copy;
+  return changedBy(rules.prepareUpdate, draft, current);
+}
+
+/** The object after a rule changed a copy of it. The parts that the rule leaves alone are shared with `object`. */
+function changedBy(
+  rule: ((draft: Raw, current: Raw) => void) | undefined,
+  object: KubeObject,
+  current?: KubeObject,
+): KubeObject {
+  if (rule === undefined) return object;
+  const draft: Raw = clone(object);
+  rule(draft, current);
+  return sharing(draft, object);
 }
 
 function validate(

@@ -4,7 +4,7 @@
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
-import { clone, deepEqual, deepFreeze, isObject } from "../../../base/json.ts";
+import { deepEqual, deepFreeze, isObject } from "../../../base/json.ts";
 import { compileRules, NO_RULES, type RuleCheck } from "../cel/rules.ts";
 import type {
   Pruned,
@@ -248,7 +248,7 @@ function readCustom(schema: Schema, prunes: boolean, object: KubeObject): Pruned
 function withStatusOf(next: KubeObject, current: KubeObject): KubeObject {
   const { status: _, ...rest } = next as KubeObject & { status?: unknown };
   const { status } = current as KubeObject & { status?: unknown };
-  return status === undefined ? rest : ({ ...rest, status: clone(status) } as KubeObject);
+  return status === undefined ? rest : ({ ...rest, status } as KubeObject);
 }
 
 function scaleOf(version: CustomVersion): ScalePaths | undefined {

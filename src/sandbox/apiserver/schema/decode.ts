@@ -4,7 +4,8 @@
  * - unknown fields are dropped and their paths reported;
  * - nulls and empty containers disappear (omitempty);
  * - quantities get their canonical form.
- * Custom kinds use it for their metadata.
+ * Maps and lists that need no change are returned as they are, not copied: a write then shares what it leaves alone
+ * with the stored object. Custom kinds use it for their metadata.
  * upstream: sigs.k8s.io/json, apimachinery pkg/api/resource
  */
 
@@ -119,15 +120,17 @@ function readObject(
   const each = schema.additionalProperties;
   if (typeof each !== "object") return value;
   const result: Record<string, unknown> = {};
+  let isSame = true;
   for (const key of Object.keys(value)) {
     // In a map of strings, Go reads null as an empty string.
     const item =
       value[key] === null && each.type === "string" && each.format !== "quantity"
         ? ""
         : read(each, value[key], below(place, `.${key}`), unknown);
+    if (item !== value[key] || item === undefined) isSame = false;
     if (item !== undefined) setField(result, key, item);
   }
-  return result;
+  return isSame ? value : result;
 }
 
 function readFields(
@@ -135,24 +138,31 @@ function readFields(
   value: Readonly<Record<string, unknown>>,
   place: Place,
   unknown: string[],
-): Record<string, unknown> {
+): Readonly<Record<string, unknown>> {
   const properties = schema.properties ?? {};
   const struct = goStructName(schema) ?? place.struct;
   const result: Record<string, unknown> = {};
+  let isSame = true;
   for (const key of Object.keys(value)) {
     const child = Object.hasOwn(properties, key) ? properties[key] : undefined;
     const field = { above: place, step: `.${key}`, isField: true, struct };
-    if (child === undefined) {
-      if (value[key] !== undefined) unknown.push(pathOf(field));
+    const item = child === undefined ? undefined : read(child, value[key], field, unknown);
+    if (child === undefined && value[key] !== undefined) unknown.push(pathOf(field));
+    if (item !== value[key]) isSame = false;
+    if (child === undefined || item === undefined || isLeftOut(schema, key, item, struct)) {
+      isSame = false;
       continue;
     }
-    const item = read(child, value[key], field, unknown);
-    if (item === undefined) continue;
-    const isKept = schema.required?.includes(key) === true || TOLD_FROM_NONE[struct]?.has(key);
-    if (isEmptyContainer(child, item) && isKept !== true) continue;
     result[key] = item;
   }
-  return result;
+  return isSame ? value : result;
+}
+
+/** Whether Go leaves the field out because its value is an empty map or list. */
+function isLeftOut(schema: Schema, key: string, item: unknown, struct: string): boolean {
+  const child = schema.properties?.[key] ?? {};
+  if (!isEmptyContainer(child, item)) return false;
+  return schema.required?.includes(key) !== true && TOLD_FROM_NONE[struct]?.has(key) !== true;
 }
 
 function readArray(
@@ -160,12 +170,15 @@ function readArray(
   value: readonly unknown[],
   place: Place,
   unknown: string[],
-): unknown[] {
+): readonly unknown[] {
   const items = schema.items ?? {};
-  return value.map(
-    (item, index) =>
-      read(items, item, below(place, `[${index}]`), unknown) ?? (items.type === "string" ? "" : {}),
-  );
+  let isSame = true;
+  const result = value.map((item, index) => {
+    const next = read(items, item, below(place, `[${index}]`), unknown);
+    if (next !== item || next === undefined) isSame = false;
+    return next ?? (items.type === "string" ? "" : {});
+  });
+  return isSame ? value : result;
 }
 
 function readAmount(schema: Schema, value: unknown, place: Place): unknown {

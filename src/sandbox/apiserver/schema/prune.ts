@@ -1,7 +1,8 @@
 /**
  * Removes fields that a structural schema does not have, and reports their paths. Objects with
  * `x-kubernetes-preserve-unknown-fields` keep unknown fields; below their known fields, pruning continues. A null
- * is removed too if null is not allowed and there is no default.
+ * is removed too if null is not allowed and there is no default. Parts that lose nothing are returned as they are, not
+ * copied.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/pruning
  */
 import { isObject, setField } from "../../../base/json.ts";
@@ -12,10 +13,17 @@ export function prune(schema: Schema, value: unknown, path: string, unknown: str
   if (Array.isArray(value)) {
     const items = schema.items;
     if (items === undefined) return value;
-    return value.map((item, index) => prune(items, item, `${path}[${index}]`, unknown));
+    let isSame = true;
+    const kept = value.map((item, index) => {
+      const next = prune(items, item, `${path}[${index}]`, unknown);
+      if (next !== item) isSame = false;
+      return next;
+    });
+    return isSame ? value : kept;
   }
   if (!isObject(value)) return value;
   const result: Record<string, unknown> = {};
+  let isSame = true;
   const each = schema.additionalProperties;
   const keepsUnknown = schema["x-kubernetes-preserve-unknown-fields"] === true || each === true;
   for (const key of Object.keys(value)) {
@@ -24,12 +32,17 @@ export function prune(schema: Schema, value: unknown, path: string, unknown: str
       properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
     const child = own ?? (typeof each === "object" ? each : undefined);
     const childPath = path === "" ? key : `${path}.${key}`;
-    if (value[key] === null && own !== undefined && isNothing(own)) continue;
-    if (child !== undefined) setField(result, key, prune(child, value[key], childPath, unknown));
-    else if (keepsUnknown) setField(result, key, value[key]);
-    else unknown.push(childPath);
+    const isNull = value[key] === null && own !== undefined && isNothing(own);
+    if (isNull || (child === undefined && !keepsUnknown)) {
+      isSame = false;
+      if (!isNull) unknown.push(childPath);
+      continue;
+    }
+    const next = child === undefined ? value[key] : prune(child, value[key], childPath, unknown);
+    if (next !== value[key]) isSame = false;
+    setField(result, key, next);
   }
-  return result;
+  return isSame ? value : result;
 }
 
 /** Whether a null counts as a missing field. With a default it does not, because defaulting replaces the null. */
