@@ -46,7 +46,11 @@ export function fromRfc3339(text: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-// `new Date(ms)` only formats a given time. It does not read the computer's clock.
+/** The last time that was formatted. Many objects are written at the same instant, above all on a virtual clock. */
+let formatted = { ms: 0, text: "1970-01-01T00:00:00.000Z" };
+
 function isoFromMs(ms: number): string {
-  return new Date(ms).toISOString();
+  // `new Date(ms)` only formats a given time. It does not read the computer's clock.
+  if (formatted.ms !== ms) formatted = { ms, text: new Date(ms).toISOString() };
+  return formatted.text;
 }

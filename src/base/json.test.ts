@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { applyMergePatch, clone, createMergePatch, deepEqual, fieldOf } from "./json.ts";
+import { applyMergePatch, clone, createMergePatch, deepEqual, fieldOf, sharing } from "./json.ts";
 
 /** Names that every object inherits. Assigning to `__proto__` would even change what an object inherits. */
 const NAMES = ["__proto__", "constructor", "hasOwnProperty", "toString"];
@@ -33,5 +33,33 @@ describe("fields named like inherited properties", () => {
       JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'),
     );
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+  });
+});
+
+describe("sharing", () => {
+  const known = { a: { b: [1, { c: 2 }] }, d: { e: 3 } };
+
+  it("returns the known value if both are equal, whatever the order of the fields", () => {
+    expect(sharing({ d: { e: 3 }, a: { b: [1, { c: 2 }] } }, known)).toBe(known);
+    expect(sharing({ ...clone(known), f: undefined }, known)).toBe(known);
+    expect(sharing([], known)).toEqual([]);
+    expect(sharing({}, [])).toEqual({});
+  });
+
+  it("takes equal parts from the known value, and changes neither value", () => {
+    const value = { a: { b: [1, { c: 2 }, 3] }, d: { e: 3 }, f: null };
+    const before = clone(value);
+    const shared = sharing(value, known);
+    expect(shared).toEqual(before);
+    expect(shared.d).toBe(known.d);
+    expect(shared.a.b[1]).toBe(known.a.b[1]);
+    expect(value).toEqual(before);
+    expect(known).toEqual({ a: { b: [1, { c: 2 }] }, d: { e: 3 } });
+  });
+
+  it("keeps a value that lacks a field of the known one", () => {
+    expect(sharing({ d: { e: 3 } }, known)).toEqual({ d: { e: 3 } });
+    expect(sharing({ a: { b: [1] } }, known)).toEqual({ a: { b: [1] } });
+    expect(sharing(JSON.parse('{"__proto__":{}}'), {})).toEqual(JSON.parse('{"__proto__":{}}'));
   });
 });

@@ -47,6 +47,9 @@ export function wantedVersion(
   admission: Admission,
 ): ResourceDefinition | undefined {
   const { definition, engine } = call;
+  // Most writes concern no webhook. All versions of a resource have its name, so the other checks can be left out.
+  const resource = resourceOf(definition, admission);
+  if (!rules.some((rule) => coversResource(rule.resources ?? [], resource))) return undefined;
   if (isRuledIn(call, rules, definition, admission)) return definition;
   if (matchPolicy === "Exact" || admission.kind !== undefined) return undefined;
   return versionsOf(engine.registry.list(), definition).find(
@@ -79,9 +82,10 @@ function isRuledIn(
   call: Call,
   rules: readonly Rule[],
   definition: ResourceDefinition,
-  { object, old, operation, subresource = "" }: Admission,
+  admission: Admission,
 ): boolean {
-  const resource = subresource === "" ? definition.plural : `${definition.plural}/${subresource}`;
+  const { object, old, operation } = admission;
+  const resource = resourceOf(definition, admission);
   const name = call.path.name ?? (object ?? old)?.metadata.name ?? "";
   return rules.some(
     (rule) =>
@@ -94,6 +98,11 @@ function isRuledIn(
         rule.scope === "*" ||
         (rule.scope === "Namespaced") === definition.namespaced),
   );
+}
+
+/** The resource as rules name it: `pods`, or with its subresource `pods/status`. */
+function resourceOf({ plural }: ResourceDefinition, { subresource = "" }: Admission): string {
+  return subresource === "" ? plural : `${plural}/${subresource}`;
 }
 
 /** True if the object selector matches the new or the old object, and the namespace selector their namespace. */
@@ -151,14 +160,10 @@ function includes(list: readonly string[] | undefined, value: string): boolean {
 }
 
 function coversResource(list: readonly string[], resource: string): boolean {
-  const isPlain = !resource.includes("/");
-  const [plural, subresource] = resource.split("/");
-  return list.some(
-    (entry) =>
-      entry === resource ||
-      entry === "*/*" ||
-      (entry === "*" && isPlain) ||
-      entry === `${plural}/*` ||
-      (!isPlain && entry === `*/${subresource}`),
+  if (list.includes(resource) || list.includes("*/*")) return true;
+  const slash = resource.indexOf("/");
+  if (slash < 0) return list.includes("*") || list.includes(`${resource}/*`);
+  return (
+    list.includes(`${resource.slice(0, slash)}/*`) || list.includes(`*${resource.slice(slash)}`)
   );
 }

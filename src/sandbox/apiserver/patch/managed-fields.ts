@@ -254,6 +254,7 @@ function capped(entries: ManagedEntry[]): ManagedEntry[] {
 
 /** Sorts in kube-apiserver's order: operation, time, manager, version, subresource. */
 export function sorted(entries: readonly ManagedEntry[]): readonly ManagedEntry[] {
+  if (entries.length < 2) return entries;
   const keyOf = (entry: ManagedEntry): string =>
     [entry.operation, entry.time, entry.manager, entry.apiVersion, entry.subresource].join("\n");
   return entries.toSorted((a, b) => compareText(keyOf(a), keyOf(b)));

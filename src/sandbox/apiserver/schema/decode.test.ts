@@ -81,4 +81,18 @@ describe("decoding a body as a built-in kind", () => {
     const { value } = read({ spec: { template: { spec: { volumes } } } });
     expect(value).toMatchObject({ spec: { template: { spec: { volumes } } } });
   });
+
+  it("returns maps and lists that need no change as they are, so that a write shares them with the stored object", () => {
+    const kept = { name: "a", image: "x", resources: { requests: { cpu: "1" } } };
+    const changed = { name: "b", image: "x", resources: { requests: { cpu: "1000m" } } };
+    const labels = { app: "web" };
+    const template = { metadata: { labels }, spec: { containers: [kept, changed] } };
+    const { spec } = read({ spec: { template } }).value as unknown as {
+      spec: { template: typeof template };
+    };
+    expect(spec.template.metadata).toBe(template.metadata);
+    expect(spec.template.spec.containers[0]).toBe(kept);
+    expect(spec.template.spec.containers[1]?.resources.requests.cpu).toBe("1");
+    expect(changed.resources.requests.cpu).toBe("1000m");
+  });
 });
