@@ -27,6 +27,7 @@ export function freeRound(simulator: Simulator): Round {
       forSpot: "nothing",
       repack: undefined,
       splits: true,
+      nodeMicroUsdPerHour: 0,
       terminateFirst: { drift: false, repair: false },
     },
     holdOffs: {

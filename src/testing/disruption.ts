@@ -18,6 +18,7 @@ import type {
 } from "../core/disruption/round.ts";
 import { createSimulator } from "../core/disruption/simulate.ts";
 import type { TerminateFirst } from "../core/disruption/terminate-first.ts";
+import { DEFAULT_PLANNER } from "../core/planner/planner-options.ts";
 import type { SchedulingInput } from "../core/provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../core/provisioning/static-nodes.ts";
 import {
@@ -201,6 +202,7 @@ export function roundOf(candidates: readonly Candidate[], options: RoundOptions 
       forSpot: options.forSpot ?? "onDemand",
       repack,
       splits: options.splits ?? true,
+      nodeMicroUsdPerHour: DEFAULT_PLANNER.nodeMicroUsdPerHour,
       repair: options.repair,
       terminateFirst: options.terminateFirst ?? NEVER_FIRST,
     },

@@ -37,7 +37,13 @@ export function quietModel({ pools, nodes, restraint, repack }: QuietModel): Mod
       expiry: { spreadPercent: 0, respectsBudgets: false },
       initializationTimeoutMs: 0,
       ledger: new Ledger(restraint),
-      settings: { forSpot: "nothing", splits: true, repack, terminateFirst: NEVER_FIRST },
+      settings: {
+        forSpot: "nothing",
+        splits: true,
+        nodeMicroUsdPerHour: 0,
+        repack,
+        terminateFirst: NEVER_FIRST,
+      },
     },
   };
 }

@@ -271,7 +271,8 @@ export function pictureOf(
     if (outcome !== undefined) ledger.setOutcome(id, outcome);
   }
   const { surge, movesFirst } = surgesOf({ workloads, volumeClaims }, settings, kept.surges);
-  const { forSpot, repack, splits, terminateFirst } = settings;
+  const { forSpot, repack, splits, terminateFirst, planner } = settings;
+  const { nodeMicroUsdPerHour } = planner;
   const repair = repairRules(input.nodes, settings);
   return {
     nowMs: input.nowMs,
@@ -298,7 +299,7 @@ export function pictureOf(
     expiry: settings.expiry,
     initializationTimeoutMs: settings.initializationTimeoutMs,
     ledger,
-    settings: { forSpot, repack, splits, terminateFirst, repair },
+    settings: { forSpot, repack, splits, nodeMicroUsdPerHour, terminateFirst, repair },
   };
 }
 

@@ -220,7 +220,8 @@ export function pictureForCommand(sight: ReadCluster): Picture {
 
 function pictureOf({ world, queue, around }: ReadCluster): Picture {
   const { pools, scheduling, simulator, staticPools } = around;
-  const { forSpot, repack, splits, terminateFirst } = world.settings;
+  const { forSpot, repack, splits, terminateFirst, planner } = world.settings;
+  const { nodeMicroUsdPerHour } = planner;
   return {
     nowMs: world.clock.now(),
     // Nodes as they were when the simulator was made, even if some have changed since.
@@ -241,7 +242,14 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
     expiry: world.settings.expiry,
     initializationTimeoutMs: world.settings.initializationTimeoutMs,
     ledger: queue.ledger,
-    settings: { forSpot, repack, splits, terminateFirst, repair: repairRules(world) },
+    settings: {
+      forSpot,
+      repack,
+      splits,
+      nodeMicroUsdPerHour,
+      terminateFirst,
+      repair: repairRules(world),
+    },
   };
 }
 

@@ -227,7 +227,7 @@ interface Simulated {
 /** The command for a simulated plan, if it is cheaper whichever offerings the cloud launches. */
 export function commandFrom(
   { candidates, simulation, isPacked = false }: Simulated,
-  { settings: { forSpot, splits }, holdOffs }: Round,
+  { settings: { forSpot, splits, nodeMicroUsdPerHour }, holdOffs }: Round,
 ): Command | NoCommand {
   const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
   if (unplaced.length > 0)
@@ -255,7 +255,9 @@ export function commandFrom(
     holdOffs,
   );
   if (backOff !== undefined) return backOff;
-  const before = priceOfAll(candidates);
+  // Each additional node costs as much as in the planner, so a split is never a plan that the planner refused.
+  const additional = Math.max(0, replacements.length - candidates.length);
+  const before = priceOfAll(candidates) - additional * nodeMicroUsdPerHour;
   const after = priceMicroUsd({ newClaims: replacements });
   if (replacements.length > 1 && after >= before) return tooMany(replacements.length);
   // On-demand may replace spot only in a usual consolidation: repack computes savings with spot prices, and older API

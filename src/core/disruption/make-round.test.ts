@@ -6,7 +6,13 @@ import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
 import { makeRound, type Picture } from "./make-round.ts";
 
 const SETTINGS = {
-  ...{ forSpot: "nothing" as const, splits: true, repack: undefined, terminateFirst: NEVER_FIRST },
+  ...{
+    forSpot: "nothing" as const,
+    splits: true,
+    nodeMicroUsdPerHour: 0,
+    repack: undefined,
+    terminateFirst: NEVER_FIRST,
+  },
 };
 const RESTRAINT = {
   ...{ minSavingsPercent: 0, maxPaybackMs: 0, replacementRestMs: 0, maxMovesPerPodHour: 4 },

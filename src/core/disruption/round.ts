@@ -69,6 +69,8 @@ export interface RoundSettings {
   readonly repack: Repack | undefined;
   /** Whether one consolidation command may launch several nodes. */
   readonly splits: boolean;
+  /** The cost of a node beyond its instance (`--planner-node-cost`), in micro-dollars an hour. */
+  readonly nodeMicroUsdPerHour: number;
   /** The rules of node repair. Undefined: node repair is off. */
   readonly repair?: RepairRules | undefined;
   /** Which methods may remove a node before its replacement is launched. */

@@ -8,7 +8,6 @@ import type { SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 import type { PlannerOptions } from "./planner-options.ts";
-import { SAVING_OF_A_MISTAKE } from "./settings.ts";
 import { strandsMore } from "./stranding.ts";
 
 /** The conditions that a plan must meet to replace another one, by name. They are checked in this order. */
@@ -30,7 +29,6 @@ export type ConditionName = keyof typeof CONDITIONS;
 export const SAVINGS = {
   anything: "any amount",
   setting: "`--planner-min-saving`",
-  mistake: "a quarter of the price, or `--planner-min-saving` if that is more",
 } as const;
 
 /** Conditions for the plans of one source or improvement. */
@@ -55,13 +53,12 @@ export function* firstFailure(
   return (yield* strandsMore(batch, found, known, options)) ? "strandsNoMorePods" : undefined;
 }
 
-/** The share of the known plan's price that a plan must save under this rule. */
+/** The share of the known plan's price that a plan must save under this rule. Exported for tests. */
 export function minSavingOf(
   { saves }: Pick<AcceptanceRule, "saves">,
   { minSaving }: PlannerOptions,
 ): number {
-  if (saves === "anything") return 0;
-  return saves === "setting" ? minSaving : Math.max(SAVING_OF_A_MISTAKE, minSaving);
+  return saves === "anything" ? 0 : minSaving;
 }
 
 /** Like {@link firstFailure}, but does not check stranded pods. `minSaving`: a share of the price of `known`. */

@@ -10,40 +10,26 @@ import type { Batch } from "../provisioning/solve.ts";
 import { bitIndices, hasBit } from "../scheduling/bits.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 
-/** A cheaper plan of the same batch, made without the limits of these NodePools. */
-export interface FreePlan {
-  readonly poolIds: readonly string[];
-  readonly microUsdPerHour: number;
-}
-
 /**
- * The cheaper plan that NodePool limits prevent. Undefined: the limits exclude no instance type, or the plan without
- * limits is not cheaper, or leaves a different number of pods without a place. `plan`: the function that planned the
- * batch.
+ * How much less the batch would cost without NodePool limits. Undefined: the limits exclude no instance type, or the
+ * plan without limits is not cheaper, or leaves a different number of pods without a place. `plan`: the function that
+ * planned the batch.
  */
-export function* planWithoutLimits(
+export function* limitCost(
   batch: Batch,
   result: SchedulingResult,
   plan: (batch: Batch) => Steps<{ readonly plan: SchedulingResult }>,
-): Steps<FreePlan | undefined> {
+): Steps<SchedulingResult["limitCost"]> {
   const { base } = batch;
   const limiting = base.templates.filter((one) => keepsTypesOut(one, result));
   if (limiting.length === 0 || result.newClaims.length === 0) return undefined;
   const templates = base.templates.map((one) => (limiting.includes(one) ? unlimited(one) : one));
   const { plan: free } = yield* plan({ ...batch, base: { ...base, templates } });
-  const isCheaper = priceMicroUsd(free) < priceMicroUsd(result);
-  if (!isCheaper || free.unschedulable.length !== result.unschedulable.length) return undefined;
+  const microUsdPerHour = priceMicroUsd(result) - priceMicroUsd(free);
+  if (microUsdPerHour <= 0 || free.unschedulable.length !== result.unschedulable.length)
+    return undefined;
   const poolIds = limiting.map(({ pool }) => pool.id).sort();
-  return { poolIds, microUsdPerHour: priceMicroUsd(free) };
-}
-
-/** How much more this plan costs than the plan without limits. Undefined: it costs no more. */
-export function limitCost(
-  { poolIds, microUsdPerHour: least }: FreePlan,
-  plan: SchedulingResult,
-): SchedulingResult["limitCost"] {
-  const microUsdPerHour = priceMicroUsd(plan) - least;
-  return microUsdPerHour > 0 ? { poolIds, microUsdPerHour } : undefined;
+  return { poolIds, microUsdPerHour };
 }
 
 /**

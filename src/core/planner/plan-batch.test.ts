@@ -74,6 +74,16 @@ describe("planBatch", () => {
     expect(beside.unschedulable[0]?.message).toContain("no instance type has enough resources");
   });
 
+  it("launches for a few pods what consolidation would otherwise replace the greedy plan by", () => {
+    const sized = (cpu: number, priceMicroUsd: number) =>
+      instanceType({ name: `c-${cpu}`, cpu, capacityTypes: ["on-demand"], priceMicroUsd });
+    const types = [sized(4, 136_000), sized(16, 544_000)];
+    const pods = Array.from({ length: 3 }, (_, at) => pod({ name: `p-${at}`, cpu: "3" }));
+    const three = schedulingInput({ pods, pools: [poolInput({}, types)] });
+    const priceOf = (options: typeof EAGER) => priceMicroUsd(planBatch(three, options));
+    expect([priceOf(GREEDY_PLANNER), priceOf(DEFAULT_PLANNER)]).toEqual([544_000, 408_000]);
+  });
+
   it("never costs more than the greedy rules, and places every pod", () => {
     for (let seed = 0; seed < 8; seed++) {
       const one = input(seed, 40);
@@ -410,12 +420,13 @@ describe("planBatch", () => {
     expect(most).toBeLessThan(1_024 + 2 * 250);
   });
 
-  it("plans small batches by the greedy rules by default", () => {
+  it("does not pack small batches by default, and takes a cheaper plan of another source", () => {
     const one = input(5, 40);
-    const { newClaims, ...rest } = withoutRecord(planBatch(one, DEFAULT_PLANNER));
-    // `solve` does not set `fillsLast`; only the planner decides which nodes should fill last.
-    const plain = newClaims.map(({ fillsLast: _, ...claim }) => claim);
-    expect({ newClaims: plain, ...rest }).toEqual(solve(one));
+    const { newClaims, unschedulable, planner } = planBatch(one, DEFAULT_PLANNER);
+    expect(unschedulable).toEqual([]);
+    expect(planner?.considered.map(({ source }) => source)).not.toContain("packing");
+    const most = 0.98 * priceMicroUsd(solve(one));
+    expect(priceMicroUsd({ newClaims })).toBeLessThan(most);
   });
 
   it("plans by the greedy rules alone if set to greedy", () => {

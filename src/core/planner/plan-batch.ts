@@ -19,8 +19,7 @@ import { placesMore } from "./acceptance.ts";
 import { uses } from "./heuristics.ts";
 import { dropNode } from "./improvements/drop-node.ts";
 import { moveNode } from "./improvements/move-node.ts";
-import { limitCost, planWithoutLimits } from "./limit-cost.ts";
-import { priceMicroUsd } from "./plan-price.ts";
+import { limitCost } from "./limit-cost.ts";
 import { PlanSelection } from "./plan-selection.ts";
 import type { PlanStep } from "./plan-step.ts";
 import type { PlannerOptions } from "./planner-options.ts";
@@ -61,13 +60,15 @@ export function* planBatchInSteps(
   return yield* importantPodsFirst(input, function* (all): Steps<PlannedBatch> {
     const batch = yield* prepare(all);
     yield;
-    const { plan, record, limitCost } = yield* planWithinLimits(batch, options);
+    const { plan, record } = yield* bestPlan(batch, options);
     const ordered = yield* withFillingOrder(batch, plan, options);
     const unbounded = yield* wholePlan(batch, ordered);
     const whole = yield* withinQuotas(unbounded, all.quotaRoom);
     if (options.policy === "greedy") return whole;
     const planned = { ...whole, planner: record };
-    return limitCost === undefined ? planned : { ...planned, limitCost };
+    if (isLarge(batch)) return planned;
+    const cost = yield* limitCost(batch, plan, (one) => bestPlan(one, options));
+    return cost === undefined ? planned : { ...planned, limitCost: cost };
   });
 }
 
@@ -76,22 +77,9 @@ interface BestPlan {
   readonly record: PlannerRecord;
 }
 
-/**
- * The best plan, and how much limits add to its price. Limits may leave only expensive nodes. So if they add to the
- * price, a small batch is planned again, and plans then need to save only `--planner-min-saving`.
- */
-function* planWithinLimits(
-  batch: Batch,
-  options: PlannerOptions,
-): Steps<BestPlan & Pick<SchedulingResult, "limitCost">> {
-  const best = yield* bestPlan(batch, options);
-  if (options.policy === "greedy" || batch.queued.length > LARGEST_REPLANNED_BATCH) return best;
-  const free = yield* planWithoutLimits(batch, best.plan, (one) => bestPlan(one, options));
-  if (free === undefined) return best;
-  const other = yield* bestPlan(batch, options, true);
-  const chosen = priceMicroUsd(other.plan) < priceMicroUsd(best.plan) ? other : best;
-  const cost = limitCost(free, chosen.plan);
-  return cost === undefined ? chosen : { ...chosen, limitCost: cost };
+/** Whether the batch is planned fewer times, because each plan takes long. */
+function isLarge({ queued }: Batch): boolean {
+  return queued.length > LARGEST_REPLANNED_BATCH;
 }
 
 /**
@@ -99,12 +87,8 @@ function* planWithinLimits(
  * first: in the usual order, by size, larger pods may have taken the room on the host or in the zone of the group. The
  * second plan is kept if it gives a place to more pods.
  */
-function* bestPlan(
-  batch: Batch,
-  options: PlannerOptions,
-  acceptsMinSaving = false,
-): Steps<BestPlan> {
-  const best = yield* selectPlan(batch, options, acceptsMinSaving);
+function* bestPlan(batch: Batch, options: PlannerOptions): Steps<BestPlan> {
+  const best = yield* selectPlan(batch, options);
   if (options.policy === "greedy" || !uses(options, "hostGroupsFirst")) return best;
   const pending = new Set(best.plan.unschedulable.map(({ pod }) => pod));
   const together = yield* affinityGroupsOf(batch.queued, pending);
@@ -112,18 +96,14 @@ function* bestPlan(
   const ahead = { ...batch, together };
   // Most groups without a place fit nowhere, in each pass. So one greedy plan shows first whether the order helps.
   if (!placesMore(yield* planOf(ahead), best.plan)) return best;
-  const other = yield* selectPlan(ahead, options, acceptsMinSaving);
+  const other = yield* selectPlan(ahead, options);
   if (!placesMore(other.plan, best.plan)) return best;
   return { plan: other.plan, record: { ...other.record, hostGroupsFirst: true } };
 }
 
 /** Runs each step that applies, until no plan can save enough. */
-function* selectPlan(
-  batch: Batch,
-  options: PlannerOptions,
-  acceptsMinSaving: boolean,
-): Steps<BestPlan> {
-  const run = new PlanSelection(batch, options, acceptsMinSaving);
+function* selectPlan(batch: Batch, options: PlannerOptions): Steps<BestPlan> {
+  const run = new PlanSelection(batch, options);
   for (const step of options.policy === "greedy" ? [greedy] : PLAN_STEPS)
     if (!run.isSettled && run.uses(step.name) && step.applies(run)) yield* step.plan(run);
   return { plan: run.best, record: run.record };
@@ -136,8 +116,7 @@ function* withFillingOrder(
   { policy }: PlannerOptions,
 ): Steps<SchedulingResult> {
   const { newClaims } = plan;
-  const isLarge = batch.queued.length > LARGEST_REPLANNED_BATCH;
-  if (policy === "greedy" || newClaims.length < 2 || isLarge) return plan;
+  if (policy === "greedy" || newClaims.length < 2 || isLarge(batch)) return plan;
   const last = yield* strandingNodes(batch, plan);
   if (last.size === 0) return plan;
   const ordered = newClaims.map((claim) =>

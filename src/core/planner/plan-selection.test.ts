@@ -26,13 +26,8 @@ function plan(priceMicroUsd: number, left = 0): SchedulingResult {
   return { newClaims, existing: [], unschedulable, excludedByLimits: [] } as never;
 }
 
-function selection({
-  pods = 100,
-  options = OPTIONS,
-  acceptsMinSaving = false,
-  reserved = false,
-} = {}) {
-  const one = new PlanSelection(batch(pods, reserved), options, acceptsMinSaving);
+function selection({ pods = 100, options = OPTIONS, reserved = false } = {}) {
+  const one = new PlanSelection(batch(pods, reserved), options);
   const offer = (
     price: number,
     source: "greedy" | "packing" = "packing",
@@ -58,17 +53,13 @@ describe("a selection of plans", () => {
     ]);
   });
 
-  it("keeps the greedy plan of a small batch unless another saves a quarter", () => {
+  it("requires the same saving in a batch that is too small to be packed", () => {
     const small = selection({ pods: 99 });
     small.offer(100, "greedy");
-    small.offer(76);
+    small.offer(91);
     expect(small.one.source).toBe("greedy");
-    small.offer(75);
+    small.offer(90);
     expect(small.one.source).toBe("packing");
-    const any = selection({ pods: 99, acceptsMinSaving: true });
-    any.offer(100, "greedy");
-    any.offer(90);
-    expect(any.one.source).toBe("packing");
   });
 
   it("rejects a plan that beats an earlier one but costs more than the best", () => {

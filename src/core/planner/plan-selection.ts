@@ -17,8 +17,6 @@ export class PlanSelection {
   readonly options: PlannerOptions;
   /** Whether the batch may be packed by price: it is large enough, and no NodePool can launch reserved instances. */
   readonly mayPack: boolean;
-  /** Whether plans must save `SAVING_OF_A_MISTAKE` where their rule says `--planner-min-saving`. */
-  readonly #onlyMistakes: boolean;
   /** The race between greedy and packing: greedy stops once a packing is expected to be cheaper. Undefined: no race. */
   race?: Race | undefined;
   /** Whether the search is over, because no plan can save `--planner-min-saving` compared with the best one. */
@@ -28,12 +26,10 @@ export class PlanSelection {
   #improvements: readonly ImprovementName[] = [];
   readonly #considered: Considered[] = [];
 
-  /** `acceptsMinSaving`: also in a batch too small to be packed, a plan needs to save only `--planner-min-saving`. */
-  constructor(batch: Batch, options: PlannerOptions, acceptsMinSaving = false) {
+  constructor(batch: Batch, options: PlannerOptions) {
     this.batch = batch;
     this.options = options;
     this.mayPack = mayPack(batch, options);
-    this.#onlyMistakes = !this.mayPack && !acceptsMinSaving;
   }
 
   /** Whether the planner uses this part. Only the benchmark of heuristics leaves a part out. */
@@ -135,9 +131,7 @@ export class PlanSelection {
     plan: SchedulingResult,
     rule: AcceptanceRule,
   ): Steps<Considered["rejectedBy"]> {
-    const asked: AcceptanceRule =
-      rule.saves === "setting" && this.#onlyMistakes ? { ...rule, saves: "mistake" } : rule;
-    return firstFailure(this.batch, plan, known, asked, this.options);
+    return firstFailure(this.batch, plan, known, rule, this.options);
   }
 
   #note(

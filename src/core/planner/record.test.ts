@@ -172,7 +172,7 @@ type Rejected = readonly [ConditionName, Input, PlannerOptions, SourceName];
 
 const REJECTED: readonly Rejected[] = [
   ["costsLess", ZONE_CLOSED, DEFAULT_PLANNER, "upstreamGreedy"],
-  ["savesEnough", dearWish(450_000), DEFAULT_PLANNER, "cheapestNode"],
+  ["savesEnough", dearWish(425_000), DEFAULT_PLANNER, "cheapestNode"],
   ["placesNoPodLess", ONE_NODE, DEFAULT_PLANNER, "cheapestNode"],
   ["keepsPoolWeights", TWO_POOLS, DEFAULT_PLANNER, "cheapestNode"],
   [

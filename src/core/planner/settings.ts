@@ -15,12 +15,6 @@
  */
 export const LARGEST_REPLANNED_BATCH = 500;
 
-/**
- * Share of the price that a plan must save over the greedy plan in a batch too small to be packed. Such a saving means
- * that the greedy plan made a mistake, such as a large node because of one pod's preference.
- */
-export const SAVING_OF_A_MISTAKE = 0.25;
-
 /** Share of `--planner-min-pods`. A batch with this many zone-spread pods is packed. */
 export const MIN_SPREAD_SHARE = 0.2;
 

@@ -224,6 +224,20 @@ describe("single-node consolidation", () => {
     ]);
   });
 
+  it("splits a node only if that saves more than the additional nodes cost beyond their instances", () => {
+    const small = { name: "small", cpu: 2, priceMicroUsd: 100_000 };
+    const splits = (priceMicroUsd: number) => {
+      const large = { name: "large", cpu: 16, priceMicroUsd };
+      const types = [small, large].map((one) =>
+        instanceType({ ...one, capacityTypes: ["on-demand"] }),
+      );
+      const nodes = [used("a", ["1500m", "1500m", "1500m"], { types, type: "large" })];
+      return propose(single, nodes, { types }).commands.length;
+    };
+    // Two additional nodes at $0.02 an hour (--planner-node-cost).
+    expect([splits(340_000), splits(350_000)]).toEqual([0, 1]);
+  });
+
   it("launches at most one replacement if splits are off, as upstream does", () => {
     const types = [
       instanceType({ name: "small", cpu: 2, priceMicroUsd: 100_000, capacityTypes: ["on-demand"] }),

@@ -118,7 +118,8 @@ describe("a batch that is not packed", () => {
     });
   });
 
-  it("keeps one node if two would save less than a quarter", () => {
-    expect(planOf(1_200_000).newClaims.length).toBe(2);
+  it("keeps one node if two would save less than the setting says, in a batch of any size", () => {
+    expect(planOf(1_030_000).newClaims.length).toBe(2);
+    expect(planOf(1_200_000).newClaims.length).toBe(3);
   });
 });

@@ -5,7 +5,7 @@
 
 import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";
 import { planByCheapestNode } from "../../provisioning/solve.ts";
-import { failureByPrice, minSavingOf } from "../acceptance.ts";
+import { failureByPrice } from "../acceptance.ts";
 import { asPlanned, isBurstable } from "../as-planned.ts";
 import type { PlanStep } from "../plan-step.ts";
 import { MOST_NODES_DROPPED } from "../settings.ts";
@@ -18,9 +18,6 @@ export const dropNode: PlanStep = {
   plan: function* (selection) {
     const { batch, options, best: before } = selection;
     const { nodeMicroUsdPerHour } = options;
-    // In a batch too small to be packed, each dropped node must save so much that keeping it is a mistake. In a larger
-    // batch, each dropped node may save any amount.
-    const stepSaving = selection.mayPack ? 0 : minSavingOf({ saves: "mistake" }, options);
     let best = before;
     const tried = new Set<PlannedClaim["pods"][number]>();
     for (let tries = 0; tries < MOST_NODES_DROPPED && best.newClaims.length > 1; tries++) {
@@ -32,7 +29,7 @@ export const dropNode: PlanStep = {
       const other = yield* planByCheapestNode(batch, nodeMicroUsdPerHour, (pass, queued) =>
         asPlanned(pass, queued, kept),
       );
-      if (failureByPrice(other, best, stepSaving, options) === undefined) best = other;
+      if (failureByPrice(other, best, 0, options) === undefined) best = other;
     }
     if (best !== before) yield* selection.offerImproved("dropNode", best, dropNode.rule, before);
   },
