@@ -24,9 +24,10 @@ import {
 
 /**
  * `plain`: kwok. `volumes`: kwok, with disks in a fixed zone or created where the pod is scheduled. `aws`: AWS, with
- * such disks and capacity reservations.
+ * such disks and capacity reservations. `sets`: kwok, and the wave has StatefulSets, most of which create their pods in
+ * order.
  */
-export const WAVE_KINDS = ["plain", "volumes", "aws"] as const;
+export const WAVE_KINDS = ["plain", "volumes", "aws", "sets"] as const;
 export type WaveKind = (typeof WAVE_KINDS)[number];
 
 export interface Wave {
@@ -50,6 +51,7 @@ const LIMITS = [
 /** The wave for a seed. */
 export function drawWave(seed: number, kind: WaveKind = "plain"): Wave {
   const isAws = kind === "aws";
+  const hasDisks = kind === "volumes" || isAws;
   const random = new Random(kind === "plain" ? `wave/${seed}` : `wave/${kind}/${seed}`);
   const names = ["blue", "green"].slice(0, 1 + random.int(2));
   const pools = names.map((name) => {
@@ -66,18 +68,28 @@ export function drawWave(seed: number, kind: WaveKind = "plain"): Wave {
   const disks = new Random(`wave/disks/${seed}`);
   const objectsOf = (some: typeof first): readonly KubeObject[] =>
     some.flatMap(({ objects }) =>
-      kind === "plain" ? objects : withDisks(disks, objects, isAws ? AWS_ZONES : ZONES),
+      !hasDisks ? objects : withDisks(disks, objects, isAws ? AWS_ZONES : ZONES),
     );
   const bases = [
     isAws ? AWS_CLASS : NODE_CLASS,
-    ...(kind === "plain" ? [] : storageClasses(isAws ? AWS_ZONES : ZONES)),
+    ...(!hasDisks ? [] : storageClasses(isAws ? AWS_ZONES : ZONES)),
   ];
   return {
     provider: isAws ? "aws" : "kwok",
     reservations: isAws ? reservationsOf(random) : [],
     story: { objects: [...bases, ...pools, ...objectsOf(first)], scaled },
-    apps: objectsOf(second),
+    apps:
+      kind === "sets" ? objectsOf(second).flatMap((one) => asSet(random, one)) : objectsOf(second),
   };
+}
+
+/** A StatefulSet in place of a Deployment. Other objects stay as they are. */
+function asSet(random: Random, object: KubeObject): KubeObject {
+  if (object.kind !== "Deployment") return object;
+  const podManagementPolicy = random.int(4) === 0 ? "Parallel" : "OrderedReady";
+  const { spec } = object as KubeObject & { readonly spec: object };
+  const own = { ...spec, serviceName: object.metadata.name, podManagementPolicy };
+  return { ...object, kind: "StatefulSet", spec: own } as KubeObject;
 }
 
 function withLimits(random: Random, pool: PoolObject): PoolObject {

@@ -1,6 +1,7 @@
 /**
  * Plays a second wave of apps in the sandbox, and plans it as `karpenter plan --cluster` does. The plan is made after
- * kube-scheduler looked at each pod of the wave, and before Karpenter launched anything for them.
+ * kube-scheduler looked at each pod of the wave, and before Karpenter launched anything for them. StatefulSets create
+ * most of their pods later, so a wave of them is planned from its manifests, as with `-f`.
  */
 import type { Deployment } from "../../src/apis/apps/kinds.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
@@ -75,7 +76,9 @@ export async function playWave(seed: number, kind: WaveKind = "plain"): Promise<
   const { story, apps, ...ground } = drawWave(seed, kind);
   const world = await openStory(story, ground);
   try {
-    return await liveThroughWave(world, apps, QUIET_MS[ground.provider]);
+    const early = kind === "sets" ? await planOfNow(world, apps) : undefined;
+    for (const app of apps) await world.apply(app);
+    return await liveThroughWave(world, early, QUIET_MS[ground.provider]);
   } finally {
     await world.close();
   }
@@ -83,15 +86,16 @@ export async function playWave(seed: number, kind: WaveKind = "plain"): Promise<
 
 async function liveThroughWave(
   world: TestWorld,
-  apps: readonly KubeObject[],
+  planned: Plan | undefined,
   enoughMs: number,
 ): Promise<Played> {
   const before = new Set((await claimsOf(world)).map(({ metadata }) => metadata.name));
-  for (const app of apps) await world.apply(app);
-  await world.until("each pod was looked at", () => areLookedAt(world), LOOKED_AT_WITHIN_MS);
-  const early = (await claimsOf(world)).filter(({ metadata }) => !before.has(metadata.name));
-  if (early.length > 0) throw new Error("a claim was made before the plan");
-  let plan = await planOfNow(world);
+  if (planned === undefined) {
+    await world.until("each pod was looked at", () => areLookedAt(world), LOOKED_AT_WITHIN_MS);
+    const early = (await claimsOf(world)).filter(({ metadata }) => !before.has(metadata.name));
+    if (early.length > 0) throw new Error("a claim was made before the plan");
+  }
+  let plan = planned ?? (await planOfNow(world));
   const from = world.log().length;
   let places = await placesOf(plan, world);
   const seen = new Map<string, number>();
@@ -116,7 +120,7 @@ async function liveThroughWave(
     }
     const isMore = await places.look(world, atMs);
     quietMs = isMore || seen.size + machines.size > known ? 0 : quietMs + stepMs;
-    if (seen.size === 0 && places.strays.length > 0) {
+    if (planned === undefined && seen.size === 0 && places.strays.length > 0) {
       // The claim of a pod's volume was created late, and the pod then found room. Karpenter plans the rest, so the
       // plan is made again.
       plan = await planOfNow(world);
@@ -159,9 +163,10 @@ async function claimsOf(world: TestWorld): Promise<readonly NodeClaim[]> {
   return world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
 }
 
-/** The plan that `karpenter plan --cluster` would print now. */
-async function planOfNow(world: TestWorld): Promise<Plan> {
-  const { found } = await objectsOf(world.client, () => []);
+/** The plan that `karpenter plan --cluster` would print now, with these manifests as files. */
+async function planOfNow(world: TestWorld, more: readonly KubeObject[] = []): Promise<Plan> {
+  const { found: live } = await objectsOf(world.client, () => []);
+  const found = [...live, ...more.map((object) => ({ where: "wave.yaml", object }))];
   const manifests = sortManifests(found);
   const cloud = await cloudOf({}, manifests, factsIn(found));
   const { input } = await planningInput(

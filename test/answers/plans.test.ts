@@ -42,6 +42,7 @@ describe("the nodes of a plan for pods with disks and reservations", () => {
   it.each([
     ["volumes", FIRST.slice(0, COUNT / 2)],
     ["aws", [4, ...FIRST.slice(0, COUNT / 6 - 1)]],
+    ["sets", FIRST.slice(0, COUNT / 3)],
   ] as const)(
     "are what the controller launches: %s",
     { timeout: 1_800_000 },

@@ -72,6 +72,62 @@ describe("simulated planning passes", () => {
     expect(result.unschedulable).toHaveLength(3);
   });
 
+  describe("of a StatefulSet", () => {
+    const types = [2, 4, 16].map((cpu) =>
+      instanceType({ name: `c-${cpu}x`, cpu, capacityTypes: ["on-demand"], priceMicroUsd: cpu }),
+    );
+    const owner = { kind: "StatefulSet", name: "db" };
+    const own = (cpu: string, exists = 0) =>
+      [0, 1, 2].map((ordinal) => {
+        const { metadata, ...one } = pod({ name: `db-${ordinal}`, cpu, owner });
+        const { uid, ...rest } = metadata;
+        return { ...one, metadata: ordinal < exists ? { ...rest, uid: uid ?? "u" } : rest };
+      });
+    const played = (some: ReturnType<typeof own>, policy?: "OrderedReady" | "Parallel") => {
+      const set = {
+        ...{ apiVersion: "apps/v1", kind: "StatefulSet" },
+        metadata: { name: "db", namespace: "default" },
+        spec: policy === undefined ? {} : { podManagementPolicy: policy },
+      };
+      const { result, passes } = playPasses(
+        {
+          ...schedulingInput({ pods: some, pools: [poolInput({}, types)] }),
+          defaultSpread: { constraints: [], services: [], workloads: [set as never] },
+        },
+        solve,
+      );
+      const nodes = result.newClaims.map(({ cheapest, pods: on }) =>
+        [cheapest.instanceType, ...on.map(({ metadata }) => metadata.name)].join(" "),
+      );
+      const left = result.unschedulable.map(({ pod: one, message }) => [
+        one.metadata.name,
+        message,
+      ]);
+      return { nodes, passes, left };
+    };
+
+    it("plan its pods one after another, unless it creates them at once or they exist", () => {
+      const apart = ["c-4x db-0", "c-4x db-1", "c-4x db-2"];
+      const atOnce = ["c-16x db-0 db-1 db-2"];
+      expect(played(own("2500m"))).toEqual({ nodes: apart, passes: 3, left: [] });
+      expect(played(own("2500m"), "OrderedReady").nodes).toEqual(apart);
+      expect(played(own("2500m"), "Parallel").nodes).toEqual(atOnce);
+      expect(played(own("2500m", 3)).nodes).toEqual(atOnce);
+      // The second pod finds room on the node of the first one.
+      expect(played(own("800m")).nodes).toEqual(["c-2x db-0 db-1", "c-2x db-2"]);
+    });
+
+    it("say which pod the others wait for if it has no place", () => {
+      const { nodes, left } = played(own("99"));
+      expect(nodes).toEqual([]);
+      expect(left[0]?.[1]).toContain("no instance type has enough resources");
+      expect(left.slice(1)).toEqual([
+        ["db-1", "StatefulSet db creates it only once its pod db-0 is ready"],
+        ["db-2", "StatefulSet db creates it only once its pod db-1 is ready"],
+      ]);
+    });
+  });
+
   it("stop after a maximum number, and say so", () => {
     const many = Array.from({ length: MOST_PASSES + 5 }, () => 1);
     const played = playPasses(inputFor(reserved(many), pods(many.length)), solve);

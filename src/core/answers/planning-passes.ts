@@ -2,7 +2,7 @@
  * Simulates all passes that the provisioner makes for one batch of pods, if nothing else happens. Each pass sees what
  * earlier passes launched. A planned claim counts as a large type against limits, and holds units of all reservations
  * that it may use. Once launched, it counts as its own type and uses one unit. So a later pass may place pods that an
- * earlier one left pending.
+ * earlier one left pending. A later pass also has the next pod of each StatefulSet that creates its pods in order.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -18,6 +18,7 @@ import type { MadeClaim } from "../provisioning/nodes/made-claims.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
+import { CreationOrder } from "./creation-order.ts";
 import { inFlight } from "./launched.ts";
 import { withSharedCapacity } from "./shared-capacity.ts";
 
@@ -36,6 +37,9 @@ export interface PlayedPasses<T extends SchedulingResult = SchedulingResult> {
 
 /** A batch needs about one pass for each reservation that it may use, so 50 passes suffice. Exported for tests. */
 export const MOST_PASSES = 50;
+
+/** After so many passes that had new pods of StatefulSets, all other pods count as created. */
+const MOST_ORDERED_PASSES = 100;
 
 /**
  * Simulates passes until all pods have a place or a pass places no more pods than the one before. `plan`: plans one
@@ -58,30 +62,36 @@ export function* playPassesInSteps<T extends SchedulingResult>(
   plan: (input: SchedulingInput) => Steps<T>,
 ): Steps<PlayedPasses<T>> {
   const options = { ...input.options, reservedCapacity: "strict" as const };
-  let seen: SchedulingInput = { ...input, options };
+  const order = new CreationOrder(input);
+  let seen: SchedulingInput = { ...input, options, pods: order.created };
   const first = yield* plan(seen);
   const made: MadeClaim[] = [];
   const costs = [first.limitCost];
   let last = first;
   let passes = 1;
-  const played = (isSettled: boolean) => ({
-    result: last === first ? first : joined(made, first, { ...last, limitCost: sumOf(costs) }),
-    passes,
-    isSettled,
-  });
-  while (placedBy(last) > 0 && hasPending(last)) {
-    if (passes === MOST_PASSES) return played(false);
+  let ordered = 0;
+  const played = (isSettled: boolean) => {
+    const all = last === first ? first : joined(made, first, { ...last, limitCost: sumOf(costs) });
+    const missing = order.notCreated();
+    const unschedulable = [...all.unschedulable, ...missing];
+    const result = missing.length === 0 ? all : { ...all, unschedulable };
+    return { result, passes, isSettled };
+  };
+  let isMore = placedBy(first) > 0;
+  while (true) {
     const come = named(last.newClaims, seen.nodes);
-    seen = afterPass(seen, last, come);
+    const hasNew = order.advance(last, come);
+    if (!hasNew && !(isMore && hasPending(last))) return played(true);
+    if (hasNew && ++ordered === MOST_ORDERED_PASSES) order.createAll();
+    if (passes - ordered === MOST_PASSES) return played(false);
+    seen = { ...afterPass(seen, last, come), pods: order.created };
     const next = yield* plan(seen);
-    const isMore = placedBy(next) > placedBy(last);
+    isMore = placedBy(next) > placedBy(last);
+    if (isMore) passes++;
     made.push(...come);
     last = next;
     costs.push(next.limitCost);
-    if (!isMore) break;
-    passes++;
   }
-  return played(true);
 }
 
 function hasPending({ unschedulable }: SchedulingResult): boolean {
