@@ -170,6 +170,17 @@ describe("pods bound to a node on which they have no seat", () => {
     expect(placements.targetOf(large)).toBe("a");
   });
 
+  it("do not exchange seats with a pod that was resized while it waits", () => {
+    const placements = new Placements();
+    const waiting = pending("waiting");
+    placements.plan("a", [waiting], NOW);
+    placements.plan("b", [pending("other")], NOW);
+    const resized = { ...waiting, spec: pod({ cpu: "8" }).spec };
+    placements.plan("a", [resized], NOW);
+    placements.bound(pending("other"), () => ["a"]);
+    expect(placements.targetOf(resized)).toBe("a");
+  });
+
   it("leave their seat to the successor whose vacant seat they take", () => {
     const placements = withVacantSeat();
     placements.plan("b", [pending("other")], NOW);

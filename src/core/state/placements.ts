@@ -9,7 +9,6 @@ import { isOwnedByDaemonSet, isOwnedByNode, type Pod } from "../../apis/core/pod
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
-import type { Resources } from "../../apis/resources.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
@@ -43,8 +42,11 @@ interface Seat {
   podUid?: string;
   /** The UID of the pod's owner, by which a successor is recognized ({@link plannedAs}). */
   readonly workload: string;
-  /** The requests of the pod. Only pods with equal requests exchange their seats. Absent: not known after a restart. */
-  readonly requests?: Resources;
+  /**
+   * The pod as it was planned last: its requests may be resized while it waits. Only pods with equal requests exchange
+   * their seats. Absent: not known after a restart.
+   */
+  pod?: Pod;
   /** Whether the pod runs on another node and will move. Then its owner will create a successor for it. */
   readonly moves: boolean;
   /** How long the seat is kept once it is vacant. */
@@ -84,14 +86,16 @@ export class Placements {
       const workload = plannedAs(pod);
       if (uid === undefined || workload === undefined) continue;
       const known = this.#byPod.get(uid);
-      if (known?.target === target) continue;
+      if (known?.target === target) {
+        known.pod = pod;
+        continue;
+      }
       if (known !== undefined) this.#end(known);
       const inherited = this.#vacantAt(workload, [target]);
       if (inherited !== undefined) this.#end(inherited);
       const moves = inherited?.moves ?? Boolean(pod.spec.nodeName);
       const returnMs = returnMsOf(pod);
-      const requests = podRequests(pod);
-      this.#add({ target, podUid: uid, workload, requests, moves, returnMs, plannedMs: nowMs });
+      this.#add({ target, podUid: uid, workload, pod, moves, returnMs, plannedMs: nowMs });
     }
   }
 
@@ -157,7 +161,7 @@ export class Placements {
     const seat = vacant ?? this.#vacant.get(workload)?.values().next().value;
     const isElsewhere = seat === undefined || !names.includes(seat.target);
     const taken = isElsewhere ? this.#openAt(names, workload) : undefined;
-    const isAlike = taken !== undefined && deepEqual(taken.requests, podRequests(pod));
+    const isAlike = taken?.pod !== undefined && deepEqual(podRequests(taken.pod), podRequests(pod));
     if (seat !== undefined && isAlike && taken !== undefined) this.#move(taken, seat.target);
     else if (isElsewhere) this.#noteUnplannedPod(pod, names);
     if (seat === undefined) return;
