@@ -7,6 +7,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { type Model, pendingPods } from "../../core/answers/model.ts";
+import { playPassesInSteps } from "../../core/answers/planning-passes.ts";
 import { type PlanPass, settle } from "../../core/answers/rehearsal.ts";
 import { workloadName } from "../../core/disruption/moves.ts";
 
@@ -41,8 +42,8 @@ export function* leftPending(
   if (waiting.length === 0) return [];
   const { scheduling } = end.picture;
   const pods = scheduling.pods.filter(({ spec }) => !spec.nodeName);
-  const { unschedulable } = yield* plan({ ...scheduling, pods });
-  const reasons = new Map(unschedulable.map(({ pod, message }) => [keyOf(pod), message]));
+  const { result } = yield* playPassesInSteps({ ...scheduling, pods }, plan);
+  const reasons = new Map(result.unschedulable.map(({ pod, message }) => [keyOf(pod), message]));
   const waitToday = yield* waitingToday(today, plan);
   const isAnyway = inStead(waiting, waitToday, yield* relievedPods(waitToday, end));
   const all = waiting.map(

@@ -150,10 +150,10 @@ export function planOf(
     newNodeClaims,
     existingNodes: usedNodes(result),
     ...(headroom.length === 0 ? {} : { headroom }),
-    unschedulable: stored.unschedulable.map(({ pod, message, pools }) => ({
+    unschedulable: stored.unschedulable.map(({ pod, message, pools, isCreated }) => ({
       pod: keyOf(pod),
       reason: message,
-      nodePools: pools.map(({ poolId, rejected }) => ({
+      nodePools: (isCreated === false ? [] : pools).map(({ poolId, rejected }) => ({
         nodePool: nameOf(poolId),
         rejected: rejected as Record<string, number>,
       })),

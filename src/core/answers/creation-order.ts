@@ -67,13 +67,22 @@ export class CreationOrder {
     for (const pod of this.#pods) this.#created.add(pod);
   }
 
-  /** The pods that do not exist yet, and for each of them which pod it waits for. */
-  notCreated(): UnschedulablePod[] {
-    return this.#pods.flatMap((pod): UnschedulablePod[] => {
-      if (this.#created.has(pod)) return [];
-      const before = this.#before.get(keyOf(pod));
-      const message = `StatefulSet ${controllerOf(pod)?.name} creates it only once its pod ${before?.metadata.name} is ready`;
-      return [{ pod, message, pools: [], ignored: true }];
+  /**
+   * The pods that do not exist yet, and for each of them which pod it waits for. `unschedulable`: the pods without a
+   * place. A fix for one of them must also place the pods that wait for it.
+   */
+  notCreated(unschedulable: readonly UnschedulablePod[]): UnschedulablePod[] {
+    if (this.#created.size === this.#pods.length) return [];
+    const pools = new Map(unschedulable.map((one) => [keyOf(one.pod), one.pools]));
+    const left = this.#pods
+      .filter((pod) => !this.#created.has(pod))
+      .sort((a, b) => ordinalOf(a) - ordinalOf(b));
+    return left.map((pod) => {
+      const before = this.#before.get(keyOf(pod)) as Pod;
+      const ofBefore = pools.get(keyOf(before)) ?? [];
+      pools.set(keyOf(pod), ofBefore);
+      const message = `StatefulSet ${controllerOf(pod)?.name} creates it only once its pod ${before.metadata.name} is ready`;
+      return { pod, message, pools: ofBefore, isCreated: false };
     });
   }
 

@@ -3,6 +3,7 @@ import { instanceType, pod, poolInput, schedulingInput } from "../../testing/bui
 import { planBatch } from "../planner/plan-batch.ts";
 import { GREEDY_PLANNER } from "../planner/planner-options.ts";
 import { solve } from "../provisioning/solve.ts";
+import { remedies } from "./fixes/remedy.ts";
 import { MOST_PASSES, playPasses } from "./planning-passes.ts";
 
 const RESERVATION = "karpenter.sh/reservation-id";
@@ -83,19 +84,23 @@ describe("simulated planning passes", () => {
         const { uid, ...rest } = metadata;
         return { ...one, metadata: ordinal < exists ? { ...rest, uid: uid ?? "u" } : rest };
       });
-    const played = (some: ReturnType<typeof own>, policy?: "OrderedReady" | "Parallel") => {
+    const inputOf = (
+      some: ReturnType<typeof own>,
+      policy?: "OrderedReady" | "Parallel",
+      limits = {},
+    ) => {
       const set = {
         ...{ apiVersion: "apps/v1", kind: "StatefulSet" },
         metadata: { name: "db", namespace: "default" },
         spec: policy === undefined ? {} : { podManagementPolicy: policy },
       };
-      const { result, passes } = playPasses(
-        {
-          ...schedulingInput({ pods: some, pools: [poolInput({}, types)] }),
-          defaultSpread: { constraints: [], services: [], workloads: [set as never] },
-        },
-        solve,
-      );
+      return {
+        ...schedulingInput({ pods: some, pools: [poolInput({ limits }, types)] }),
+        defaultSpread: { constraints: [], services: [], workloads: [set as never] },
+      };
+    };
+    const played = (...asked: Parameters<typeof inputOf>) => {
+      const { result, passes } = playPasses(inputOf(...asked), solve);
       const nodes = result.newClaims.map(({ cheapest, pods: on }) =>
         [cheapest.instanceType, ...on.map(({ metadata }) => metadata.name)].join(" "),
       );
@@ -124,6 +129,17 @@ describe("simulated planning passes", () => {
       expect(left.slice(1)).toEqual([
         ["db-1", "StatefulSet db creates it only once its pod db-0 is ready"],
         ["db-2", "StatefulSet db creates it only once its pod db-1 is ready"],
+      ]);
+    });
+
+    it("get one fix for the pod without a place and the pods that wait for it", () => {
+      const input = inputOf(own("2500m"), "OrderedReady", { cpu: 4_000 });
+      const all = (seen: typeof input) => playPasses(seen, solve).result;
+      const fixes = remedies(input, all(input), all as never);
+      const raise = "raise spec.limits.cpu of NodePool default from 4 to 12";
+      expect([...fixes].map(([key, { fix }]) => [key, fix?.text])).toEqual([
+        ["default/db-1", raise],
+        ["default/db-2", raise],
       ]);
     });
   });

@@ -72,7 +72,7 @@ export function* playPassesInSteps<T extends SchedulingResult>(
   let ordered = 0;
   const played = (isSettled: boolean) => {
     const all = last === first ? first : joined(made, first, { ...last, limitCost: sumOf(costs) });
-    const missing = order.notCreated();
+    const missing = order.notCreated(all.unschedulable);
     const unschedulable = [...all.unschedulable, ...missing];
     const result = missing.length === 0 ? all : { ...all, unschedulable };
     return { result, passes, isSettled };

@@ -81,6 +81,8 @@ export interface UnschedulablePod {
   readonly ignored?: true;
   /** Whether the pod waits because other planned nodes hold all its reservations. A later pass places it. */
   readonly deferred?: true;
+  /** False: its StatefulSet creates it later. Its `pools` are those of the pod that it waits for. */
+  readonly isCreated?: false;
 }
 
 /** A sticky pod (it keeps the node that an earlier plan chose for it) that lost this node. */
