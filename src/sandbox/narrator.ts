@@ -378,7 +378,7 @@ const CONSOLIDATIONS: readonly unknown[] = ["Underutilized", "Empty"];
 
 function choiceText(claim: NodeClaim): string {
   const count = typesOf(claim).length;
-  return count > 1 ? `best offer among ${count} types` : "the only type that fits";
+  return count > 1 ? `best offering among ${count} types` : "the only type that fits";
 }
 
 function tellWarning(event: Event, { clock, trace }: NarratorDeps, gathered: Gatherer): void {

@@ -7,7 +7,7 @@ const EVENT = {
   verb: "launched",
   object: "nodeclaim default-472wc",
   what: "c5ad.xlarge spot us-west-2c $0.0442/h",
-  why: "best offer among 600 types",
+  why: "best offering among 600 types",
 };
 
 it("a line of the trace fits the width of the terminal, and shows details even on a narrow one", () => {
@@ -18,7 +18,7 @@ it("a line of the trace fits the width of the terminal, and shows details even o
   expect(traceLine(EVENT, 40)).toHaveLength(40);
   const wide = traceLine(EVENT, undefined);
   expect(wide.indexOf("c5ad.xlarge")).toBe(78);
-  expect(wide).toContain("(best offer among 600 types)");
+  expect(wide).toContain("(best offering among 600 types)");
   expect(traceLine(EVENT, 120)).toBe(`${wide.slice(0, 119)}…`);
   expect(traceLine(EVENT, 300)).toBe(wide);
 });
