@@ -66,10 +66,11 @@ export function poolRows(items: PoolList["items"]): readonly (readonly string[])
   return [["NODEPOOL", "READY", "NODES", "$/HOUR", "LIMITS", "NEXT DISRUPTION"], ...rows];
 }
 
-function nextDisruption({ at, nextAllowedDisruption, paused, otherProvider }: PoolAnswer): string {
+function nextDisruption(answer: PoolAnswer): string {
+  const { at, nodes, nextAllowedDisruption, paused, otherProvider } = answer;
   if (otherProvider !== undefined) return "other provider";
   if (paused !== undefined) return "paused";
-  if (nextAllowedDisruption === undefined) return "not by itself";
+  if (nextAllowedDisruption === undefined) return nodes.total === 0 ? "no nodes" : "not by itself";
   return nextAllowedDisruption === at ? "allowed now" : nextAllowedDisruption;
 }
 
@@ -212,7 +213,11 @@ function poolLines(answer: PoolAnswer): readonly string[] {
       ...[answer.paused ?? answer.otherProvider ?? []].flat(),
       ...brakeLines(answer.brake),
       ...answer.disruptions.map(({ reason, says }: Allowed) => `${reason}: ${says}`),
-      `next allowed disruption: ${answer.nextAllowedDisruption ?? "never, unless something changes"}`,
+      ...(nodes.total === 0 && answer.nextAllowedDisruption === undefined
+        ? []
+        : [
+            `next allowed disruption: ${answer.nextAllowedDisruption ?? "never, unless something changes"}`,
+          ]),
     ]),
     ...(answer.moves.length === 0
       ? []

@@ -736,7 +736,7 @@ describe("karpenter explain nodepool", () => {
     expect(rows.slice(0, 3)).toEqual([
       ["NODEPOOL", "READY", "NODES", "$/HOUR", "LIMITS", "NEXT DISRUPTION"],
       ["default", "yes", "2", "$0.8000", expect.stringMatching(/^cpu \d+%$/), "allowed now"],
-      ["idle", "yes", "0", "$0.0000", "none", "allowed now"],
+      ["idle", "yes", "0", "$0.0000", "none", "no nodes"],
     ]);
     const list = JSON.parse(await ask("nodepools", objects, { output: "json" }));
     expect(list.kind).toBe("NodePoolList");

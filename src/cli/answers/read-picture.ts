@@ -40,6 +40,7 @@ import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlannedState, type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects, type ReadLive } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
+import { NO_OBJECTS } from "../program/no-input.ts";
 import { keptRoomInSteps } from "./kept-room.ts";
 import { lostNodesOf, nominationsOf } from "./nominations.ts";
 import { repairRules } from "./repair-rules.ts";
@@ -77,9 +78,12 @@ export interface ReadObjects {
   readonly nowMs: number;
   /** Settings and prices of the running Karpenter. */
   readonly facts: ReadFacts | undefined;
+  /** Whether objects were read from a cluster. */
+  readonly isLive: boolean;
 }
 
 const NO_FACTS = "no ConfigMap karpenter-facts: default settings of the controller are assumed";
+/** The note for answers about launches in a live cluster. */
 const UNTOLD =
   "not known here: which offerings recently had no capacity (only the running controller knows)";
 
@@ -116,11 +120,14 @@ export async function readObjects(
   const facts = factsIn(found);
   const { settings, notes: ofSettings, used } = settingsBy(facts);
   const notes = [...there.notes, ...ofSettings];
-  if (readsCluster) {
-    if (facts === undefined) notes.push(NO_FACTS);
-    notes.push(UNTOLD);
-  }
-  return { found, notes, settings, nowMs, facts: used };
+  if (found.length === 0) notes.push(NO_OBJECTS);
+  if (readsCluster && facts === undefined) notes.push(NO_FACTS);
+  return { found, notes, settings, nowMs, facts: used, isLive: readsCluster };
+}
+
+/** What an answer about launches does not know. */
+export function launchNotes({ isLive }: Pick<ReadObjects, "isLive">): readonly string[] {
+  return isLive ? [UNTOLD] : [];
 }
 
 /** The last functions that were made for moves without downtime. */
@@ -183,7 +190,7 @@ export async function pictureFrom(
     manifests,
     planning,
     settings,
-    notes: [...planning.notes, ...notes],
+    notes: [...planning.warnings, ...planning.notes, ...notes],
     lostNodes,
     ...(kept?.podOf === undefined ? {} : { podOf: kept.podOf }),
   };

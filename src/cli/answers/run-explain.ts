@@ -8,7 +8,7 @@ import { explainReport } from "./answer-reports.ts";
 import { explain, explainPools, subjectOf } from "./explain.ts";
 import { explainText, poolListText } from "./explain-text.ts";
 import type { AnswerFormat } from "./picture-options.ts";
-import { type PictureFlags, readObjects, readPicture } from "./read-picture.ts";
+import { launchNotes, type PictureFlags, readObjects, readPicture } from "./read-picture.ts";
 import { modelOf } from "./simulate.ts";
 
 /** Flags of `karpenter explain`, as the parser gives them. */
@@ -24,21 +24,23 @@ export async function runExplain(
   { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,
 ): Promise<void> {
   const { subject, name } = subjectOf(words);
-  const read = await readPicture(flags, await readObjects(flags), { withRoom: true });
+  const objects = await readObjects(flags);
+  const read = await readPicture(flags, objects, { withRoom: true });
+  const notes = subject === "pod" ? [...read.notes, ...launchNotes(objects)] : read.notes;
   const answer =
     name === undefined ? explainPools(read) : explain(read, { subject, name }, flags.namespace);
   if (flags.output === "text") {
     out(
       answer.kind === "NodePoolList"
-        ? poolListText(answer, read.notes, screen(undefined))
-        : explainText(answer, read.notes, screen(undefined)),
+        ? poolListText(answer, notes, screen(undefined))
+        : explainText(answer, notes, screen(undefined)),
     );
     return;
   }
   if (isReport(flags.output)) {
-    out(printedReport(explainReport(answer, modelOf(read), read.notes), flags.output));
+    out(printedReport(explainReport(answer, modelOf(read), notes), flags.output));
     return;
   }
-  err(printedLines(read.notes.map((note) => `karpenter: note: ${note}`)));
+  err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
   out(printed(answer, flags.output));
 }

@@ -17,7 +17,13 @@ import { PLAIN_SCREEN } from "../program/terminal.ts";
 import { isReport, printedReport } from "../report/formats.ts";
 import { simulateReport } from "./answer-reports.ts";
 import type { AnswerFormat } from "./picture-options.ts";
-import { type PictureFlags, pictureFrom, readObjects, readPicture } from "./read-picture.ts";
+import {
+  launchNotes,
+  type PictureFlags,
+  pictureFrom,
+  readObjects,
+  readPicture,
+} from "./read-picture.ts";
 import { parseScales } from "./scales.ts";
 import { leftOut, modelOf, type Simulated, simulation } from "./simulate.ts";
 import { simulateText } from "./simulate-text.ts";
@@ -137,6 +143,7 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
     notes: [
       ...notes,
       ...supposed.notes,
+      ...launchNotes(objects),
       ...atOnce(leftOut(start, answer)),
       ...(conditions.length > 0 && start.picture.settings.repair === undefined ? [REPAIR_OFF] : []),
       ...unknownConditions(conditions, start.picture.settings.repair?.policies ?? []),

@@ -245,9 +245,11 @@ spec: {providerRef: {name: default}}
       'converting AWSNodeTemplate, cannot convert with "spec.launchTemplate"',
     );
     await expect(convert("kind: Pod\napiVersion: v1\nmetadata: {name: a}")).rejects.toThrow(
-      "no objects passed to convert",
+      "the input has no objects; -f takes files, folders or -",
     );
-    await expect(convert("", { filename: [] })).rejects.toThrow("must specify -f");
+    await expect(convert("", { filename: [] })).rejects.toThrow(
+      "no input: name manifests with -f FILE",
+    );
     await expect(convert("", { filename: ["/no/such"] })).rejects.toThrow(
       /^\/no\/such: no such file or folder$/,
     );

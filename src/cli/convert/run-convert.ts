@@ -16,6 +16,7 @@ import { type Printed, printedDocument, printedJson, printedLines } from "../../
 import { writeYaml } from "../../readers/write-yaml.ts";
 import { CliError } from "../program/cli-error.ts";
 import { valuesOf } from "../program/manifest-text.ts";
+import { NO_OBJECTS, noInput } from "../program/no-input.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { shownValue } from "../program/shown.ts";
 
@@ -51,7 +52,7 @@ const BETA: ReadonlySet<string> = new Set(["NodePool", "NodeClaim", "EC2NodeClas
 /** Converts and prints. Rejects with CliError. */
 export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<void> {
   const { filename = [], to } = flags;
-  if (filename.length === 0) throw new CliError("must specify -f");
+  if (filename.length === 0) throw new CliError(noInput());
   const objects: KubeObject[] = [];
   for (const name of filename)
     for (const { text, source } of await textsOf(name, flags, doors))
@@ -60,8 +61,7 @@ export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<
     to === "v1" && apiVersion.endsWith("/v1beta1") ? BETA.has(kind) : isAlpha(apiVersion, kind),
   );
   const left = objects.filter((one) => !wanted.includes(one)).flatMap((one) => leftOut(one, to));
-  if (wanted.length === 0)
-    throw new CliError(left.length > 0 ? left : "no objects passed to convert");
+  if (wanted.length === 0) throw new CliError(left.length > 0 ? left : NO_OBJECTS);
   doors.say(printedLines(left.map((one) => `warning: ${one}`)));
   const converted: KubeObject[] = [];
   for (const object of wanted) {

@@ -132,7 +132,6 @@ export async function awsCatalogue(
       if (known === undefined) noteOnce(notes, ANY_REGION);
       if (!notes.includes(ofPrices)) notes.unshift(ofPrices);
       const nodeClass = classOf(pool, manifests);
-      if (nodeClass === undefined) notes.push(`${pool.id}: ${missingClassText(pool, manifests)}`);
       const used = nodeClass ?? DEFAULT_CLASS;
       const status = statusOf(pool, manifests);
       const reservations = told?.reserved === undefined ? undefined : reservationsIn(status);

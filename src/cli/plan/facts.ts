@@ -92,7 +92,10 @@ function isBefore(a: ReadFacts, b: ReadFacts): boolean {
   return newer === 0 ? a.where < b.where : newer > 0;
 }
 
-/** The settings of the facts, overridden by `given`, and notes. Unknown settings are left out. */
+/**
+ * The settings of the facts, overridden by `given`, and notes about settings that are not Karpenter's. Unknown settings
+ * are left out.
+ */
 export function settingsWith(
   facts: ReadFacts | undefined,
   given: Readonly<Record<string, string>>,
@@ -112,9 +115,9 @@ export function settingsWith(
     return { flags: given, notes: [why] };
   }
   const over = Object.keys(given).sort();
-  const but = over.length === 0 ? "" : `, but for --setting ${over.join(", ")}`;
-  const notes = [`settings: as Karpenter has them (ConfigMap ${facts.where})${but}`, ...gates];
-  return { flags, notes };
+  if (over.length === 0) return { flags, notes: gates };
+  const but = `settings: as Karpenter has them (ConfigMap ${facts.where}), but for --setting ${over.join(", ")}`;
+  return { flags, notes: [but, ...gates] };
 }
 
 /** The note that says where the prices of a plan come from. */

@@ -66,6 +66,12 @@ export function planText(
   return printedScreen(lines, wrapped(screen));
 }
 
+/** What must be read before the plan, because the controller would not carry the plan out. */
+export function warningText(warnings: readonly string[], screen: Screen): Printed {
+  const lines = warnings.map((one) => painted(`warning: ${one}`, screen.paint.yellow));
+  return printedScreen([...lines, ""], wrapped(screen));
+}
+
 /** Milliseconds, or from ten seconds on, seconds: `13.0 s`. Exported for tests. */
 export function tookText(ms: number): string {
   return ms < 10_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;

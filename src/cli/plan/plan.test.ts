@@ -84,11 +84,11 @@ async function planFor(
     defaultSpread: options.defaultSpread ?? [],
   } as const;
   const cloud = options.cloud ?? fileCloud();
-  const { input, notes } = await planningInput(manifests, cloud, settings, 0);
+  const { input, warnings, notes } = await planningInput(manifests, cloud, settings, 0);
   const result = solve(input);
   const found = { remedies: remedies(input, result) };
   const plan = planOf(result, input.pods.length, { parseMs: 0, solveMs: 0 }, found);
-  return { plan, notes: [...notes, ...poolNotes(result, input)] };
+  return { plan, notes: [...warnings, ...notes, ...poolNotes(result, input)] };
 }
 
 describe("karpenter plan", () => {

@@ -62,6 +62,8 @@ const MAX_INSTANCE_TYPES = 600;
 export interface PlanningInput {
   readonly input: SchedulingInput;
   readonly notes: readonly string[];
+  /** What the controller would refuse, though the plan goes on without it. */
+  readonly warnings: readonly string[];
   /** All pools. A pool that is not used and has no nodes gets no instance types. */
   readonly pools: readonly PoolInput[];
   /** Ids of pools of other providers. */
@@ -122,6 +124,7 @@ export async function planningInput(
   );
   return {
     notes,
+    warnings: bare.warnings,
     pools,
     foreign: bare.foreign,
     owners: bare.owners,
@@ -223,6 +226,8 @@ interface UsablePools {
   readonly unused: ReadonlyMap<string, string>;
   /** Why no pool is used, if none is. */
   readonly withoutPools: string;
+  /** The pools whose node class is missing, though the plan uses them. */
+  readonly warnings: readonly string[];
 }
 
 /** Seats that the controller would remember, as far as claims record them. */
@@ -251,6 +256,7 @@ async function poolInputs(
   const usable = new Set<string>();
   const whys: string[] = [];
   const unused = new Map<string, string>();
+  const warnings: string[] = [];
   for (const { native, pool } of all) {
     const isChosen = names.length === 0 || names.some((name) => isNamed(pool, name));
     const why =
@@ -258,10 +264,12 @@ async function poolInputs(
       unusable(pool, condition(native, "Ready")) ??
       (isChosen ? invalid(pool, native, manifests, cloud) : undefined);
     const isServed = unserved(pool, cloud) === undefined;
-    const stop =
-      (pool.replicas === undefined ? why : undefined) ?? missingClass(pool, native, cloud);
+    const missing = missingClass(pool, native, cloud);
+    const stop = (pool.replicas === undefined ? why : undefined) ?? missing;
     if (stop !== undefined) unused.set(pool.id, stop);
     if (isChosen && why !== undefined) notes.push(`${pool.id}: passed over, ${why}`);
+    if (isChosen && why === undefined && missing !== undefined)
+      warnings.push(`${pool.id} launches nothing in a cluster: ${missing}`);
     if (isChosen && why === undefined) usable.add(pool.id);
     else if (isServed) whys.push(`${pool.id}: ${isChosen ? why : "--nodepool-only leaves it out"}`);
     const isAsked = isServed && (usable.has(pool.id) || owners.has(pool.id));
@@ -281,6 +289,7 @@ async function poolInputs(
     owners,
     unused,
     withoutPools: noPools(every, nodeClassKinds, whys).text,
+    warnings,
   };
 }
 

@@ -20,6 +20,7 @@ import { OPTIONS } from "../../operator/settings/options.ts";
 import { compileDeviceSelector } from "../../readers/device-selectors.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
+import { NO_OBJECTS, noInput } from "../program/no-input.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { type Progress, progressFor } from "../program/progress.ts";
 import { type ColourWhen, PLAIN_SCREEN, type Screen, stdoutScreen } from "../program/terminal.ts";
@@ -30,7 +31,7 @@ import { factsIn, type ReadFacts } from "./facts.ts";
 import { DEVICE_KINDS, SELECTING } from "./live-cluster.ts";
 import { type Manifests, sortManifests } from "./manifests.ts";
 import { limitNotes, type Plan, passNotes, planOf, poolNotes } from "./plan.ts";
-import { planText } from "./plan-text.ts";
+import { planText, warningText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
 import { playBatch, settledPlan } from "./played-batch.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
@@ -91,13 +92,18 @@ export async function runPlan(
   { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,
   progress = progressFor(flags.output),
 ): Promise<number> {
-  const { planned, result, notes } = await madePlan(flags, progress).finally(progress.end);
+  const { planned, result, warnings, notes } = await madePlan(flags, progress).finally(
+    progress.end,
+  );
   const { output } = flags;
   if (output === "text" || output === "wide") {
-    out(planText(planned, notes, { ...screen(flags.color), wide: output === "wide" }));
+    const own = { ...screen(flags.color), wide: output === "wide" };
+    if (warnings.length > 0) out(warningText(warnings, own));
+    out(planText(planned, notes, own));
   } else if (isReport(output)) {
-    out(printedReport(planReport(planned, result, notes), output));
+    out(printedReport(planReport(planned, result, [...warnings, ...notes]), output));
   } else {
+    err(printedLines(warnings.map((warning) => `karpenter: warning: ${warning}`)));
     err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
     out(printed(planned, output));
   }
@@ -109,13 +115,15 @@ interface Made {
   readonly planned: Plan;
   /** The scheduling result from which the plan was made. */
   readonly result: SchedulingResult;
+  /** What to print before the plan. */
+  readonly warnings: readonly string[];
   /** The notes to print. */
   readonly notes: readonly string[];
 }
 
 async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   if (flags.filename === undefined && flags.cluster !== true) {
-    throw new CliError("missing the manifests: use -f FILE, or --cluster");
+    throw new CliError(noInput("--cluster"));
   }
   const clock = new SystemClock();
   const startMs = performance.now();
@@ -168,7 +176,7 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
   });
   notes.push(...poolNotes(result, input), ...passNotes(played), ...limitNotes(planned));
-  return { planned, result, notes };
+  return { planned, result, warnings: planning.warnings, notes };
 }
 
 /**
@@ -205,7 +213,7 @@ export function playedPlan(
 
 /** Notes if there is nothing to plan: why, and what to do. */
 function emptyNotes(objects: number, pods: number, manifests: Manifests): string[] {
-  if (objects === 0) return ["the input has no objects; -f takes files, folders or -"];
+  if (objects === 0) return [NO_OBJECTS];
   if (pods > 0) return [];
   const [first, ...others] = workloadsWithoutReplicas([
     ...manifests.workloads,

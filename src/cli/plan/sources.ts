@@ -6,7 +6,7 @@ import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
-import { KubeconfigError } from "../../kube/kubeconfig/entry.ts";
+import { KubeconfigError, NoClusterError } from "../../kube/kubeconfig/entry.ts";
 import { clusterAccess } from "../../kube/kubeconfig/kubeconfig.ts";
 import { createHttpTransport } from "../../kube/transport/http-transport.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
@@ -14,6 +14,7 @@ import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "../../providers/kwok/
 import { isAwsRegion } from "../program/aws-region.ts";
 import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
+import { noInput } from "../program/no-input.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { readText } from "./documents.ts";
 import { factsIn, factsMaps, type ReadFacts } from "./facts.ts";
@@ -67,8 +68,11 @@ export function currentCluster(
     return { transport, server: access.server, warnings: access.warnings ?? [] };
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
+    if (onlyLive) throw new CliError(error.message);
     throw new CliError(
-      onlyLive ? error.message : `--cluster: ${error.message}; or read files: -f FILE`,
+      error instanceof NoClusterError
+        ? noInput(error.message)
+        : `--cluster: ${error.message}; or read files: -f FILE`,
     );
   }
 }

@@ -88,11 +88,17 @@ describe("a frame of karpenter top", () => {
     });
     const [head = "", pool = ""] = lines.slice(2);
     expect(pool.indexOf("$")).toBe(head.indexOf("$/H") - 4);
-    for (const columns of [60, 80, 200])
+    for (const columns of [40, 60, 80, 200])
       expect(
         text(fleet([node(1)], { pools }), { columns }).filter((line) => line.length > columns),
       ).toEqual([]);
     expect(text(fleet([node(1)], { pools }), { columns: 80 })[3]).toMatch(/ 1 {6}0$/);
+  });
+
+  it("keeps prices, and leaves out bars, on a narrow screen", () => {
+    const lines = text(fleet([node(1)]), { columns: 40 });
+    expect(lines[2]).toMatch(/^POOL +NODES +\$\/H +MOVING$/);
+    expect(lines[3]).toContain("$0.");
   });
 
   it("shows no price where none is known, and large numbers with separators", () => {

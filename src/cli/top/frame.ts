@@ -13,7 +13,7 @@ import { KEYS, shareOf, shownNodes, type View } from "./view.ts";
 
 /** The size of a frame. */
 export interface Canvas {
-  /** Number of characters on a line, at least 60. */
+  /** Number of characters on a line, at least 40. */
   readonly columns: number;
   /** Number of lines. Absent: as many as needed. */
   readonly rows?: number | undefined;
@@ -119,24 +119,12 @@ function poolLines({ pools }: Fleet, canvas: Canvas): readonly Line[] {
   if (pools.length === 0) return ["", "No node here belongs to a NodePool."];
   const longest = Math.max(...pools.map(({ name }) => printable(name).length));
   const width = Math.max(8, Math.min(24, canvas.columns - POOL_NUMBERS, longest));
-  const head = [
-    "POOL".padEnd(width),
-    "NODES".padStart(5),
-    "CPU".padEnd(BAR + 5),
-    "MEMORY".padEnd(BAR + 5),
-    "$/H".padStart(9),
-    "MOVING".padStart(6),
-    "HELD".padStart(5),
-  ].join("  ");
+  const columns = poolColumnsFor(canvas.columns - width);
+  const head = ["POOL".padEnd(width), ...columns.map(headCell)].join("  ");
   const line = (pool: FleetPool) =>
     [
       clipped(pool.name, width).padEnd(width),
-      String(pool.nodes).padStart(5),
-      meter(shareOf(pool, "cpu"), canvas),
-      meter(shareOf(pool, "memory"), canvas),
-      poolPrice(pool).padStart(9),
-      String(pool.moving).padStart(6),
-      String(pool.held).padStart(5),
+      ...columns.map((column) => cell(column, column.of(pool, canvas))),
     ].join("  ");
   const most = canvas.rows === undefined ? pools.length : Math.max(1, Math.floor(canvas.rows / 4));
   const more = pools.length - most;
@@ -148,8 +136,39 @@ function poolLines({ pools }: Fleet, canvas: Canvas): readonly Line[] {
   ];
 }
 
-/** Characters of a pool's line after its name. */
-const POOL_NUMBERS = 67;
+interface PoolColumn extends CellShape {
+  /** The columns with the lowest numbers are shown if the screen has no room for all. */
+  readonly rank: number;
+  readonly of: (pool: FleetPool, canvas: Canvas) => string;
+}
+
+const POOL_COLUMNS: readonly PoolColumn[] = [
+  { head: "NODES", width: 5, isRight: true, rank: 1, of: ({ nodes }) => String(nodes) },
+  { head: "CPU", width: 15, rank: 5, of: (pool, canvas) => meter(shareOf(pool, "cpu"), canvas) },
+  {
+    ...{ head: "MEMORY", width: 15, rank: 6 },
+    of: (pool, canvas) => meter(shareOf(pool, "memory"), canvas),
+  },
+  { head: "$/H", width: 9, isRight: true, rank: 2, of: poolPrice },
+  { head: "MOVING", width: 6, isRight: true, rank: 3, of: ({ moving }) => String(moving) },
+  { head: "HELD", width: 5, isRight: true, rank: 4, of: ({ held }) => String(held) },
+];
+
+/** Characters of a pool's line after its name, if it has all columns. */
+const POOL_NUMBERS = POOL_COLUMNS.reduce((sum, { width }) => sum + 2 + width, 0);
+
+/** The columns for which there is room, in their usual order. */
+function poolColumnsFor(room: number): readonly PoolColumn[] {
+  const ranked = POOL_COLUMNS.toSorted((a, b) => a.rank - b.rank);
+  const chosen = new Set<PoolColumn>();
+  let taken = 0;
+  for (const column of ranked) {
+    taken += 2 + column.width;
+    if (taken > room) break;
+    chosen.add(column);
+  }
+  return POOL_COLUMNS.filter((column) => chosen.has(column));
+}
 
 /** Nodes cost something, so a sum of 0 says that no price is known. */
 function poolPrice({ nodes, priceMicroUsdPerHour }: FleetPool): string {
@@ -178,11 +197,14 @@ const MARKS: Readonly<Record<NodeState, readonly [mark: string, ascii: string]>>
   unmanaged: ["·", "."],
 };
 
-/** An optional column, which is shown if the screen has room. The most useful columns come first. */
-interface Column {
+interface CellShape {
   readonly head: string;
   readonly width: number;
   readonly isRight?: boolean;
+}
+
+/** An optional column, which is shown if the screen has room. The most useful columns come first. */
+interface Column extends CellShape {
   /** Its width on a screen where all columns have room. Default: `width`. */
   readonly wide?: number;
   /** Whether the column takes all remaining room. */
@@ -244,15 +266,20 @@ function columnsFor(width: number): readonly Column[] {
   let taken = NAME_WIDTH + 2;
   for (const { wide, ...given } of COLUMNS) {
     const column = width >= WIDE && wide !== undefined ? { ...given, width: wide } : given;
-    if (taken + 2 + column.width > width) break;
+    if (taken + 2 + column.width > width) continue;
     taken += 2 + column.width;
     chosen.push(column.grows ? { ...column, width: column.width + width - taken } : column);
   }
   return chosen;
 }
 
-function headCell({ head, width, isRight = false }: Column): string {
-  return isRight ? head.padStart(width) : head.padEnd(width);
+function headCell(shape: CellShape): string {
+  return cell(shape, shape.head);
+}
+
+function cell({ width, isRight = false }: CellShape, text: string): string {
+  const shown = clipped(text, width);
+  return isRight ? shown.padStart(width) : shown.padEnd(width);
 }
 
 function nodeLine(
@@ -262,10 +289,7 @@ function nodeLine(
   canvas: Canvas,
 ): string {
   const mark = MARKS[node.state][canvas.isAscii === true ? 1 : 0];
-  const cells = columns.map((column) => {
-    const text = clipped(column.of(node, fleet, canvas), column.width);
-    return column.isRight === true ? text.padStart(column.width) : text.padEnd(column.width);
-  });
+  const cells = columns.map((column) => cell(column, column.of(node, fleet, canvas)));
   return [`${mark} ${shortName(node.name).padEnd(NAME_WIDTH)}`, ...cells].join("  ").trimEnd();
 }
 

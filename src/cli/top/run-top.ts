@@ -82,7 +82,7 @@ export async function runTop(
 }
 
 /** The narrowest and the widest screen that is believed, in characters. */
-const [LEAST_COLUMNS, MOST_COLUMNS] = [60, 1_000];
+const [LEAST_COLUMNS, MOST_COLUMNS] = [40, 1_000];
 
 /** The width of the terminal, or the width that the user set in COLUMNS. Undefined: there is neither. */
 function wholeWidth(): number | undefined {

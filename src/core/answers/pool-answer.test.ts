@@ -132,6 +132,12 @@ describe("the answer about a NodePool", () => {
   it("says that a pool without nodes has no node to disrupt", () => {
     const found = asked({ nodes: [], disruption: { budgets: [{ nodes: "100%" }] } });
     expect(found.disruptions[0]).toMatchObject({ allowed: 0, says: "it has no node to disrupt" });
+    const usual = asked({ nodes: [] });
+    expect(usual.disruptions[0]?.says).toBe("it has no node to disrupt");
+    expect(usual.disruptions.map((one) => one.nextAllowedDisruption)).toEqual(
+      usual.disruptions.map(() => undefined),
+    );
+    expect(usual.nextAllowedDisruption).toBeUndefined();
   });
 
   it("says for which reasons its consolidation policy allows no disruption", () => {

@@ -57,7 +57,10 @@ export interface PoolAnswer {
   };
   readonly budgets: readonly BudgetAnswer[];
   readonly disruptions: readonly Allowed[];
-  /** The earliest time in `disruptions`, as RFC 3339. Absent: a person must change something first. */
+  /**
+   * The earliest time in `disruptions`, as RFC 3339. Absent: the pool has no node, or a person must change something
+   * first.
+   */
   readonly nextAllowedDisruption?: string;
   /**
    * Why the pool's nodes are not disrupted. For each kind of hold that is first for some nodes: their number and at
@@ -107,7 +110,9 @@ export function* poolAnswer(
     ...(isReplacedFirst(pool, picture.expiry) ? (["Expired"] as const) : []),
     ...(picture.settings.repair === undefined ? [] : (["Unhealthy"] as const)),
   ];
-  const disruptions = reasons.map((reason) => allowedFor(picture, pool, reason));
+  const disruptions = reasons
+    .map((reason) => allowedFor(picture, pool, reason))
+    .map((one) => (own.length === 0 ? unlessNow(one, nowMs) : one));
   const soonest = disruptions.flatMap((one) => one.nextAllowedDisruption ?? []).sort()[0];
   const usage = usageOf(picture.nodes, pool.id);
   const { policy, consolidateAfter, expireAfter } = pool.disruption;
@@ -166,6 +171,13 @@ function allowedFor(picture: Picture, pool: Pool, reason: CommandReason): Allowe
     ...byBudgets,
     ...(nextAllowedDisruption === undefined ? {} : { nextAllowedDisruption }),
   };
+}
+
+/** Without the time if it is now: a pool that has no node has none to disrupt now. */
+function unlessNow({ nextAllowedDisruption: at, ...rest }: Allowed, nowMs: number): Allowed {
+  return at === undefined || at === toRfc3339(nowMs)
+    ? rest
+    : { ...rest, nextAllowedDisruption: at };
 }
 
 /** Why no node of the pool is ever disrupted for this reason. Undefined: nodes may be. */

@@ -11,6 +11,9 @@ export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
 }
 
+/** There is no kubeconfig, and the program does not run in a pod. */
+export class NoClusterError extends KubeconfigError {}
+
 /** One cluster, user or context, and the file that contains it. */
 export interface Entry {
   readonly name: string;

@@ -11,7 +11,7 @@ import { LIMITS } from "../../readers/limits.ts";
 import { ReadError } from "../../readers/read-error.ts";
 import { readYamlValue } from "../../readers/yaml.ts";
 import type { Credentials } from "../transport/credentials.ts";
-import { type Entry, KubeconfigError, pemOf, refused, textOf } from "./entry.ts";
+import { type Entry, KubeconfigError, NoClusterError, pemOf, refused, textOf } from "./entry.ts";
 import { credentialsOf, fileCredentials, impersonation, type PluginHost } from "./user.ts";
 
 /** How to connect to one API server. */
@@ -79,7 +79,7 @@ export function clusterAccess(
     return inCluster(server, env["KUBERNETES_SERVICE_PORT"] ?? "443", serviceAccount, clock);
   const own = join(env["HOME"] ?? "", ".kube", "config");
   if (env["HOME"] !== undefined && existsSync(own)) return fromFiles([own], host, clock);
-  throw new KubeconfigError(
+  throw new NoClusterError(
     "no cluster to talk to: set KUBECONFIG to a kubeconfig file, or run inside a pod with a service account",
   );
 }

@@ -371,7 +371,7 @@ export const OPTIONS = {
     "enable-quota-awareness",
     "boolean",
     "false",
-    "Plan only what EC2's vCPU quotas of the account still allow. Needs the right servicequotas:ListServiceQuotas.",
+    "Plan only what EC2's vCPU quotas of the account still allow. Needs the rights servicequotas:ListServiceQuotas and ec2:DescribeCapacityReservations.",
   ),
   amiRefreshInterval: aws(
     "ami-refresh-interval",
