@@ -137,3 +137,22 @@ it("identifies a planned node by its offering if offerings of the type differ in
   // A pod that loses its room on the small node gets the room on the large node instead.
   expect(atOnce(strandingNodes(batch, plan)).size).toBe(0);
 });
+
+it("a node strands pods that must be on a host of their own, if each other host has one", () => {
+  const labels = { app: "db" };
+  const terms = [{ topologyKey: HOSTNAME_LABEL_KEY, labelSelector: { matchLabels: labels } }];
+  const podAntiAffinity = { requiredDuringSchedulingIgnoredDuringExecution: terms };
+  const apart = { affinity: { podAntiAffinity } };
+  const kept = ["d-0", "d-1"].map((name) => pod({ name, labels, cpu: "1", spec: apart }));
+  const free = ["f-0", "f-1"].map((name) => pod({ name, cpu: "1500m" }));
+  const stranding = (pods: readonly ReturnType<typeof pod>[]) => {
+    const types = [at(2, 20_000), at(8, 30_000)];
+    const input = schedulingInput({ pods, pools: [poolInput({}, types)] });
+    const plan = solve(input);
+    return [...atOnce(strandingNodes(atOnce(prepare(input)), plan))].map(({ pods: own }) =>
+      own.map(({ metadata }) => metadata.name),
+    );
+  };
+  expect(stranding([...kept, ...free])).toEqual([["d-1"]]);
+  expect(stranding([...kept.slice(0, 1), ...free])).toEqual([]);
+});

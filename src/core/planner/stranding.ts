@@ -57,7 +57,8 @@ function priceOfNodes(claims: ReadonlySet<PlannedClaim>): number {
 
 /**
  * The new nodes whose pods may be stranded: pods that are planned for other nodes may take their room, and the stranded
- * pods may not run on those other nodes. Topology rules are not checked.
+ * pods may not run on those other nodes. Of topology rules, only a required anti-affinity of a pod to its own kind over
+ * hosts is checked.
  */
 export function* strandingNodes(
   { base, queued }: Batch,
@@ -80,6 +81,7 @@ export function* strandingNodes(
     });
     guests.set(group, classes);
   }
+  const apart = new Set([...counts.keys()].filter((podClass) => isApart(base, podClass)));
   const stranding = new Set<PlannedClaim>();
   for (const [group, classes] of guests) {
     yield;
@@ -91,10 +93,36 @@ export function* strandingNodes(
     // there, it may be stranded.
     const left = [...guests].filter(([{ planned }]) => haveOneOf(planned, classes));
     const isStranding = (own: ReadonlySet<PodClass>) =>
-      left.some(([, mayRunThere]) => ![...own].every((podClass) => mayRunThere.has(podClass)));
+      left.some(([others, mayRunThere]) =>
+        [...own].some(
+          (one) =>
+            !mayRunThere.has(one) ||
+            (apart.has(one) && isOnEachOf(others, one) && hasOther(others, classes, one)),
+        ),
+      );
     for (const { claim, own } of nodes) if (isStranding(own)) stranding.add(claim);
   }
   return stranding;
+}
+
+/** Whether each pod of the class must be on a host of its own. */
+function isApart({ classes }: Base, podClass: PodClass): boolean {
+  // The last variant has no preferences left.
+  const rules = [...variantsOf(classes, podClass)].at(-1)?.hostRules ?? [];
+  return rules.some(({ group, self }) => self && !group.inverse && group.type === "antiAffinity");
+}
+
+function isOnEachOf({ nodes }: AlikeNodes, podClass: PodClass): boolean {
+  return nodes.every(({ own }) => own.has(podClass));
+}
+
+/** Whether a pod of another class is planned on one of the nodes, and may take room elsewhere (`classes`). */
+function hasOther(
+  { planned }: AlikeNodes,
+  classes: ReadonlySet<PodClass>,
+  podClass: PodClass,
+): boolean {
+  return [...planned].some((one) => one !== podClass && classes.has(one));
 }
 
 function haveOneOf<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
