@@ -6,6 +6,7 @@
  * launched in every zone again where that costs nothing.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { type Variant, variantsOf } from "../../provisioning/batch/pod-class.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { type Batch, planByCheapestNode } from "../../provisioning/solve.ts";
 import { inAllZones } from "../improvements/open-zones.ts";
@@ -34,11 +35,32 @@ export const cheapestNode: PlanStep = {
   },
 };
 
-/** Copies of the batch, each without one of the plan's zones. None if the plan needs only one node. */
+/**
+ * Copies of the batch, each without one of the plan's zones. None if the plan needs only one node. A zone that a pod
+ * prefers stays open: a lower price does not outweigh the preferences of pods.
+ */
 function withOneZoneClosed(batch: Batch, { newClaims }: SchedulingResult): readonly Batch[] {
   if (newClaims.length < 2) return [];
   const zones = [...new Set(newClaims.map(({ cheapest }) => cheapest.zone))].sort();
-  return zones.slice(0, MOST_ZONES_CLOSED).map((zone) => withZoneClosed(batch, zone));
+  return zones
+    .filter((zone) => !isPreferred(batch, zone))
+    .slice(0, MOST_ZONES_CLOSED)
+    .map((zone) => withZoneClosed(batch, zone));
+}
+
+/** Whether a pod of the batch prefers this zone to all others, but does not require it. */
+function isPreferred({ base: { context, classes }, queued }: Batch, zone: string): boolean {
+  const { space } = context;
+  const needsZone = ({ set }: Variant): boolean => {
+    const { complement, values } = space.get(set).get(TOPOLOGY_ZONE_LABEL_KEY);
+    return !complement && values.length === 1 && values[0] === zone;
+  };
+  const all = new Set(queued.map(({ podClass }) => podClass));
+  return [...all].some((podClass) => {
+    const variants = [...variantsOf(classes, podClass)];
+    const [first, last] = [variants[0], variants.at(-1)];
+    return first !== undefined && last !== undefined && needsZone(first) && !needsZone(last);
+  });
 }
 
 /** The batch without new nodes in this zone. A NodePool that has only this zone keeps it. */

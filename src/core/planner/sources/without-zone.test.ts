@@ -50,6 +50,16 @@ it("keeps the zone for pods that select it, and for a pool without another zone"
   expect(withoutRecord(planBatch(only, DEFAULT_PLANNER))).toEqual(solve(only));
 });
 
+it("does not exclude a zone that pods prefer, whatever it saves", () => {
+  const terms = [{ matchExpressions: [{ key: ZONE, operator: "In", values: ["zone-b"] }] }];
+  const weighted = terms.map((preference) => ({ weight: 1, preference }));
+  const wish = {
+    affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: weighted } },
+  };
+  const wanted = schedulingInput({ pods: pods(wish), pools: [poolInput({}, TYPES)] });
+  expect(nodesOf(planBatch(wanted, DEFAULT_PLANNER))).toEqual(Array(4).fill("small-b"));
+});
+
 it("excludes the zone only for pods with rules over zones", () => {
   const huge = instanceType({
     name: "huge",
