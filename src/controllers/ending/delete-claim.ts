@@ -7,7 +7,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Act, CLAIM_ACTS, type ClaimAct } from "../../core/safety/acts.ts";
 import type { World } from "../world.ts";
 import { deleteProven } from "./deletions.ts";
-import type { Ended } from "./ended.ts";
+import { type Ended, tellHeld } from "./ended.ts";
 import { type ActProof, permit } from "./permit.ts";
 
 export interface ClaimProof extends ActProof {
@@ -29,7 +29,12 @@ export async function deleteClaim(
   const live = await permit(world, claim, { ...proof, act: { ...act, name } });
   if (typeof live === "string") return live;
   await prepare?.(live);
-  if (!(await deleteProven(world, claimKind(live), live))) return "gone";
+  const begun = await deleteProven(world, claimKind(live), live);
+  if (begun === "gone") return "gone";
+  if (begun !== "begun")
+    return tellHeld(world, { name: live.metadata.name, act: { ...act, name }, doubt: begun }, [
+      live,
+    ]);
   if (act.braked && proof.isProvenGone !== true)
     world.metrics.count("involuntary_ends_total", { act: name });
   return "ended";

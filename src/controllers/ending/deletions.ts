@@ -4,7 +4,8 @@
  * not needed.
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
-import { deleteSame } from "../../kube/client/delete-same.ts";
+import type { Doubt } from "../../core/safety/judge.ts";
+import { deleteSame, NotDeletedError } from "../../kube/client/delete-same.ts";
 import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { isDeleting } from "../claims.ts";
 import type { World } from "../world.ts";
@@ -16,18 +17,29 @@ type WorldPart = Pick<World, "kube" | "mirrors" | "clock">;
 const proven = new Recent(60 * 60_000);
 
 /**
- * Deletes this object, not a later one of the same name, and remembers that it is being deleted. Returns whether the
- * object existed.
+ * Deletes this object, not a later one of the same name, and remembers that it is being deleted. `gone`: it did not
+ * exist any more. A doubt: the API server answered and did not carry the deletion out. Then the caller tries again.
  */
 export async function deleteProven(
   world: WorldPart,
   kind: Kind,
   object: KubeObject,
-): Promise<boolean> {
-  const isBegun = await deleteSame(world.kube, kind, object);
-  if (isBegun) proven.note(world, object.metadata.uid ?? "");
-  return isBegun;
+): Promise<"begun" | "gone" | Doubt> {
+  try {
+    if (!(await deleteSame(world.kube, kind, object))) return "gone";
+  } catch (error) {
+    if (error instanceof NotDeletedError) return NOT_DELETED;
+    throw error;
+  }
+  proven.note(world, object.metadata.uid ?? "");
+  return "begun";
 }
+
+const NOT_DELETED: Doubt = {
+  code: "notDeleted",
+  message:
+    "The API server answered its deletion and did not carry it out. The deletion is asked for again. Look at what stands between Karpenter and the API server.",
+};
 
 /**
  * Whether the API server says that the object is being deleted. Rejects if it does not answer. A deletion cannot be

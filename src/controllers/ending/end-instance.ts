@@ -14,7 +14,7 @@ import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
-import { instanceAct } from "../../core/safety/acts.ts";
+import { type InstanceAct, instanceAct } from "../../core/safety/acts.ts";
 import { type Doubt, held, judge } from "../../core/safety/judge.ts";
 import { originOf } from "../../core/safety/origin.ts";
 import { addFinalizer, hasFinalizer } from "../../kube/client/finalizer.ts";
@@ -171,11 +171,11 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
       drained.push(node);
   }
   if (drained.length > 0) {
-    for (const node of drained) await deleteToDrain(world, node);
+    for (const node of drained) await deleteToDrain(world, node, "leaked");
     return "ended";
   }
   await endInstance(world, instance, []);
-  for (const node of standing) await deleteNode(world, node);
+  for (const node of standing) await deleteNode(world, node, "leaked");
   return "ended";
 }
 
@@ -302,24 +302,34 @@ function kindsOfLostClaim(node: Node): readonly Kind[] {
 /**
  * Deletes a Node that must be drained first. Before that its finalizer is added again, because another program may have
  * removed it. Without the finalizer the Node would be gone at once, and its instance would be terminated while pods run
- * on it.
+ * on it. `waiting`: the claim that waits for the deletion. Rejects if the Node stays as it was.
  */
 export async function deleteToDrain(
-  world: Pick<World, "kube" | "mirrors" | "clock">,
+  world: World,
   node: Node,
+  name: InstanceAct,
+  ...waiting: readonly NodeClaim[]
 ): Promise<void> {
   if (isDeleting(node)) return;
   const held = await addFinalizer(world.kube, NODE, node, TERMINATION_FINALIZER);
   if (held === undefined) return;
   if (!hasFinalizer(held, TERMINATION_FINALIZER))
     throw new Error(`Node ${node.metadata.name} loses its finalizer again, waiting`);
-  await deleteNode(world, held);
+  await deleteNode(world, held, name, ...waiting);
 }
 
-/** Deletes this Node, not a later one of the same name. Its finalizer makes node.termination drain it first. */
+/**
+ * Deletes this Node, not a later one of the same name. Its finalizer makes node.termination drain it first. Rejects if
+ * the API server answers and the Node stays as it was, and publishes an event that says so.
+ */
 export async function deleteNode(
-  world: Pick<World, "kube" | "mirrors" | "clock">,
+  world: World,
   node: Node,
+  name: InstanceAct,
+  ...waiting: readonly NodeClaim[]
 ): Promise<void> {
-  await deleteProven(world, NODE as Kind, node);
+  const doubt = await deleteProven(world, NODE as Kind, node);
+  if (typeof doubt === "string") return;
+  tellHeld(world, { name: node.metadata.name, act: instanceAct(name), doubt }, [node, ...waiting]);
+  throw new Error(`Node ${node.metadata.name} is held: its events say why`);
 }

@@ -87,7 +87,8 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     world.events.publish(...terminating([...there, claim], claimGeneration(claim), "Expired"));
   }
   countDisrupted(world, claim, "expired");
-  return AWAIT_CHANGE;
+  // If the claim stays as it was, for example after a restore of etcd, it is deleted again.
+  return requeueAfter(HELD_RETRY_MS);
 }
 
 function isDue(end: Expiry | undefined, nowMs: number): boolean {

@@ -247,8 +247,11 @@ export const INSTANCE_ACTS = {
 /** An act with its name, which is used in a metric's label and in events. */
 export type NamedAct = Act & { readonly name: string };
 
+/** The name of an act on an instance. */
+export type InstanceAct = keyof typeof INSTANCE_ACTS;
+
 /** The act of {@link INSTANCE_ACTS} with this name. */
-export function instanceAct(name: keyof typeof INSTANCE_ACTS): NamedAct {
+export function instanceAct(name: InstanceAct): NamedAct {
   return { ...INSTANCE_ACTS[name], name };
 }
 

@@ -41,7 +41,8 @@ export type DoubtCode =
   | "kindDeleted"
   | "untoldNode"
   | "claimChanged"
-  | "nodeDenied";
+  | "nodeDenied"
+  | "notDeleted";
 
 /** Why an act waits. `message`: a whole sentence that also says what to do. */
 export interface Doubt {

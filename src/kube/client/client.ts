@@ -139,11 +139,12 @@ export interface KubeClient {
     patch: Patch,
     subresource?: "status" | "scale",
   ): Promise<T>;
+  /** Resolves to the body of the answer: the object as it is being deleted, or a Status. */
   delete<T extends KubeObject>(
     kind: Kind<T>,
     ref: ObjectRef,
     options?: DeleteOptions,
-  ): Promise<void>;
+  ): Promise<unknown>;
   /** Evicts a pod (policy/v1 Eviction). Rejects with 429 if a PodDisruptionBudget forbids it now. */
   evict(pod: ObjectRef, options?: DeleteOptions): Promise<void>;
   /** Binds a pod to a node. Only the sandbox's scheduler uses it. */

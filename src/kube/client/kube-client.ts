@@ -88,9 +88,7 @@ export function createKubeClient(transport: Transport): KubeClient {
       object(updateRequest(kind, value, "status"), value.metadata.name),
     patch: (kind, ref, patch, subresource) =>
       object(patchRequest(kind, ref, patch, subresource), ref.name),
-    delete: async (kind, ref, options = {}) => {
-      await raw(deleteRequest(kind, ref, options));
-    },
+    delete: async (kind, ref, options = {}) => (await raw(deleteRequest(kind, ref, options))).body,
     watch: async (kind, options) => {
       const { readFrame } = options;
       const request = watchRequest(kind, options);

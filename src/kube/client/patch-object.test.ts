@@ -4,7 +4,7 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import { fakeKube } from "../../testing/fake-kube.ts";
 import { isConflict } from "../errors.ts";
-import { patchObject } from "./patch-object.ts";
+import { NotStoredError, patchObject } from "./patch-object.ts";
 
 const condition = (type: string) => ({ type, status: "True" as const });
 
@@ -56,5 +56,31 @@ describe("a patch of a stale object", () => {
     await patchObject(api, NODE, read, after);
     expect(now().metadata.labels).toEqual({ team: "a" });
     expect(now().status?.conditions).toHaveLength(2);
+  });
+});
+
+describe("a patch that the server answers and does not store", () => {
+  const labels = { team: "a" };
+
+  it.each([
+    ["a label", { labels }, {}],
+    ["a condition", {}, { status: { conditions: [condition("Ours")] } }],
+  ])("is an error: %s", async (_, metadata, more) => {
+    const { api, now } = await staleNode();
+    const before = now();
+    const after = { ...before, ...more, metadata: { ...before.metadata, ...metadata } } as Node;
+    const idle = { ...api, patch: async () => now() as never };
+    await expect(patchObject(idle, NODE, before, after)).rejects.toThrow(NotStoredError);
+    expect(await patchObject(api, NODE, before, after)).toMatchObject(more);
+  });
+
+  it("is none if the object has the change already, or if another program changed the object", async () => {
+    const { api, read, now } = await staleNode();
+    const labelled = { ...now(), metadata: { ...now().metadata, labels } };
+    const has = { ...api, patch: async () => labelled as never };
+    expect(await patchObject(has, NODE, now(), labelled)).toBe(labelled);
+    const other = { ...api, patch: async () => now() as never };
+    const wanted = { ...read, metadata: { ...read.metadata, labels } };
+    expect(await patchObject(other, NODE, read, wanted)).toEqual(now());
   });
 });

@@ -189,12 +189,13 @@ async function drainNodes(
     .filter((node) => isJoined(claim, node) || podsOn(node).some(isReschedulable));
   const [first] = mirrored;
   if (isHeldForStranger(world, claim, mirrored)) return requeueAfter(HELD_RETRY_MS);
-  for (const node of mirrored) await deleteToDrain(world, node);
+  for (const node of mirrored) await deleteToDrain(world, node, "claimDeleted", claim);
   if (first !== undefined) {
     const { uid = claim.metadata.name } = claim.metadata;
     memory.leaving.set(keyOfClaim(claim), { uid, seenAs: first.metadata.name });
-    // A Node without Karpenter's finalizer is gone at once. The local copy receives its removal shortly after.
-    return AWAIT_CHANGE;
+    // A Node without Karpenter's finalizer is gone at once. The local copy receives its removal shortly after. If the
+    // Node stays as it was, for example after a restore of etcd, it is deleted again.
+    return requeueAfter(HELD_RETRY_MS);
   }
   if (isEnding(world, providerID)) return undefined;
   const standing = await standingNow(world, claim, memory);
@@ -206,7 +207,7 @@ async function drainNodes(
     if (isUsed) unseen.push(node);
   }
   if (isHeldForStranger(world, claim, unseen)) return requeueAfter(HELD_RETRY_MS);
-  for (const node of unseen) await deleteToDrain(world, node);
+  for (const node of unseen) await deleteToDrain(world, node, "claimDeleted", claim);
   // Once the watch has delivered the deletion of the Node, it is drained like other Nodes.
   return unseen.length === 0 ? undefined : requeueAfter(LOOK_AGAIN_MS);
 }
@@ -280,7 +281,7 @@ function keyOfClaim(claim: NodeClaim): string {
 /** Deletes Nodes that joined although their instance is gone. */
 async function deleteNodes(world: World, { status }: NodeClaim): Promise<void> {
   const left = nodes(world).byIndex("providerId", status?.providerID ?? "");
-  for (const node of left) if (!isDeleting(node)) await deleteNode(world, node);
+  for (const node of left) if (!isDeleting(node)) await deleteNode(world, node, "claimDeleted");
 }
 
 function report(world: World, claim: NodeClaim): void {
