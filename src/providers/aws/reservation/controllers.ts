@@ -19,6 +19,7 @@ import { patchObject } from "../../../kube/client/patch-object.ts";
 import { type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
 import { instanceIdOf } from "../instance/to-claim.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
+import { hasLeft, seemsOutside } from "./left-reservation.ts";
 
 const SWEEP_MS = 60_000;
 const GONE = [
@@ -56,18 +57,37 @@ function reservedClaims({ mirrors }: AwsDeps): readonly NodeClaim[] {
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
-async function demote(deps: AwsDeps, { batches }: AwsParts): Promise<void> {
-  for (const claim of reservedClaims(deps)) {
-    const id = instanceIdOf(claim.status?.providerID ?? "");
-    const instance = id === undefined ? undefined : await batches.instance(id);
-    if (instance === undefined || instance.CapacityReservationId !== undefined) continue;
+/**
+ * Writes the capacity type on-demand on claims whose instances have left their reservation. A node may drift by that
+ * label, so EC2 must prove it (left-reservation.ts). What it does not prove is logged.
+ */
+async function demote(deps: AwsDeps, parts: AwsParts): Promise<void> {
+  const claims = reservedClaims(deps);
+  for (const claim of claims) {
+    const name = claim.metadata.name;
+    const id = reservationOf(claim);
+    const instanceId = instanceIdOf(claim.status?.providerID ?? "");
+    const first = instanceId === undefined ? undefined : await parts.batches.instance(instanceId);
+    if (instanceId === undefined || !seemsOutside({ first, again: first })) continue;
+    const again = await parts.batches.instance(instanceId);
+    const reservation = (await parts.reservations.byId([id])).get(id);
+    const same = claims.filter((one) => reservationOf(one) === id).length;
+    if (!hasLeft({ first, again, reservation, claims: same })) {
+      const message =
+        "EC2 describes a reserved instance without its reservation, and does not prove it; its claim stays reserved";
+      if (parts.doubts.isNews(`reserved ${name}`, message))
+        deps.log.warn(message, { NodeClaim: { name }, "capacity-reservation-id": id });
+      continue;
+    }
     await patchObject(deps.kube, NODE_CLAIM, claim, demoted(claim));
     const node = deps.mirrors.of(NODE).get(claim.status?.nodeName ?? "");
     if (node !== undefined) await patchObject(deps.kube, NODE, node, demoted(node));
-    deps.log.info("reserved instance is on-demand now", {
-      NodeClaim: { name: claim.metadata.name },
-    });
+    deps.log.info("reserved instance is on-demand now", { NodeClaim: { name } });
   }
+}
+
+function reservationOf({ metadata }: NodeClaim): string {
+  return metadata.labels?.[LABEL_CAPACITY_RESERVATION_ID] ?? "";
 }
 
 function demoted<T extends NodeClaim | { readonly metadata: NodeClaim["metadata"] }>(object: T): T {
@@ -84,13 +104,12 @@ function demoted<T extends NodeClaim | { readonly metadata: NodeClaim["metadata"
 async function expire(deps: AwsDeps, parts: AwsParts): Promise<void> {
   const classes = deps.mirrors.of(EC2_NODE_CLASS).list().map(toAwsClass);
   const lists = await Promise.all(classes.map((one) => parts.reservations.list(one)));
-  const expiring = new Set(
-    lists.flat().flatMap((one) => (one.state === "expiring" ? [one.id] : [])),
-  );
-  if (expiring.size === 0) return;
+  const listed = lists.flat().flatMap((one) => (one.state === "expiring" ? [one.id] : []));
+  if (listed.length === 0) return;
+  const expiring = await parts.reservations.expiring(listed);
   for (const claim of reservedClaims(deps)) {
-    const { name, labels, deletionTimestamp } = claim.metadata;
-    const id = labels?.[LABEL_CAPACITY_RESERVATION_ID] ?? "";
+    const { name, deletionTimestamp } = claim.metadata;
+    const id = reservationOf(claim);
     if (deletionTimestamp !== undefined || !expiring.has(id)) continue;
     if (!(await deleteSame(deps.kube, NODE_CLAIM, claim))) continue;
     deps.log.info("initiating delete for capacity block expiration", {

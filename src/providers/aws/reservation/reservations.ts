@@ -14,6 +14,7 @@ import type {
   DescribeCapacityReservationsInput,
 } from "../api/reservations.ts";
 import { isNotFound } from "../errors.ts";
+import type { ById } from "../selection/by-id.ts";
 import {
   type Kind,
   type Proof,
@@ -113,6 +114,26 @@ export class CapacityReservations {
     return this.#lists.prove(queries(nodeClass), nodeClass.selectedBefore.reservations, ids);
   }
 
+  /** What EC2 answers about the reservations with these IDs, whichever class selects them. */
+  async byId(ids: readonly string[]): Promise<ReadonlyMap<string, ById<CapacityReservation>>> {
+    const proofs = await this.#lists.prove([], [], ids);
+    return new Map(
+      [...proofs].map(([id, { verdict, one }]) => [id, verdict === "unknown" ? verdict : one]),
+    );
+  }
+
+  /** Those of the capacity blocks that EC2, asked by ID, describes as within 40 minutes of their end. */
+  async expiring(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const answers = await this.byId(ids);
+    const nowMs = this.#clock.now();
+    return new Set(
+      ids.filter((id) => {
+        const one = answers.get(id);
+        return typeof one === "object" && isExpiring(one, nowMs);
+      }),
+    );
+  }
+
   #kind(ec2: Ec2Api): Kind<CapacityReservation> {
     const read = async (input: DescribeCapacityReservationsInput) => {
       const pages = await allPages((token) =>
@@ -170,8 +191,6 @@ export class CapacityReservations {
       });
       return [];
     }
-    const expiring =
-      type === "capacity-block" && endMs !== undefined && endMs - nowMs <= EXPIRING_MS;
     return [
       {
         id: one.CapacityReservationId,
@@ -181,7 +200,7 @@ export class CapacityReservations {
         matchCriteria,
         type,
         interruptible: one.Interruptible ?? false,
-        state: expiring ? "expiring" : "active",
+        state: isExpiring(one, nowMs) ? "expiring" : "active",
         endTime: one.EndDate,
       },
     ];
@@ -192,6 +211,13 @@ export class CapacityReservations {
     this.#available.set(id, count);
     this.#version++;
   }
+}
+
+function isExpiring({ ReservationType, EndDate }: CapacityReservation, nowMs: number): boolean {
+  const endMs = fromRfc3339(EndDate);
+  return (
+    ReservationType === "capacity-block" && endMs !== undefined && endMs - nowMs <= EXPIRING_MS
+  );
 }
 
 type ClassPart = Pick<AwsClass, "reservationTerms" | "selectedBefore">;
