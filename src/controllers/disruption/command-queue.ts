@@ -44,9 +44,10 @@ import { account, writeOnTarget } from "./account.ts";
 import { Backoff } from "./backoff.ts";
 import { launching, replacementFailed, terminating, waitingReadiness } from "./events.ts";
 import { commandLabels, disruptedLabels, objectsOf, recordedDecision } from "./labels.ts";
-import { boundDrain, countCommand, openedAsRecovered, requestReboot } from "./repairs.ts";
+import { openedAsNeedless } from "./opened.ts";
+import { boundDrain, countCommand, requestReboot } from "./repairs.ts";
 import { reportCommand } from "./report-command.ts";
-import { discardReplacement, markedNames, openedAsUsed, openKept, rollBack } from "./roll-back.ts";
+import { discardReplacement, markedNames, openKept, rollBack } from "./roll-back.ts";
 import { type RollBackReason, type RunningCommand, RunningCommands } from "./running.ts";
 import type { Steering } from "./steering.ts";
 
@@ -443,10 +444,8 @@ async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): 
   const step = underWay.stepOf(one, node.name);
   if (step === "deleted") return;
   const isRepair = reason === "Unhealthy";
-  const isOpened =
-    (reason === "Empty" && (await openedAsUsed(parts, one, candidate))) ||
-    (isRepair && (await openedAsRecovered(parts, one, candidate)));
-  if (isOpened) return underWay.note(one, node.name, "deleted");
+  if (await openedAsNeedless(parts, one, candidate))
+    return underWay.note(one, node.name, "deleted");
   if (step === undefined)
     world.events.publish(...terminating(objectsOf(candidate), generation, reason));
   underWay.note(one, node.name, "told");

@@ -420,6 +420,18 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("stays if it fits again when its replacement is ready, and is untainted", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(11_000);
+    world.cloud.isDrifted = async () => undefined;
+    await world.join(claimOf(world, replacementOf(world).metadata.name));
+    await world.clock.advance(5_000);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
+    expect(condition(claimOf(world, "a"), "DisruptionReason")).toBeUndefined();
+    expect(taints(world)).toEqual([]);
+    await world.stop();
+  });
+
   it("loses its Drifted condition when the cloud no longer reports it as drifted", async () => {
     const world = await driftedNode({ limits: { cpu: "3" } });
     await world.clock.advance(2_000);

@@ -50,7 +50,8 @@ export async function rollBack(
   return allStay;
 }
 
-interface Deps {
+/** What is needed to untaint a node and to log it. */
+export interface OpeningDeps {
   readonly world: World;
   readonly log: Logger;
 }
@@ -60,7 +61,7 @@ interface Deps {
  * server. The node is already tainted, so no further pods are bound to it.
  */
 export async function openedAsUsed(
-  deps: Deps,
+  deps: OpeningDeps,
   { record }: Pick<RunningCommand, "record">,
   candidate: Candidate,
 ): Promise<boolean> {
@@ -76,7 +77,7 @@ export async function openedAsUsed(
  * with the record of another command is not changed.
  */
 export async function openKept(
-  deps: Deps,
+  deps: OpeningDeps,
   { record }: Pick<RunningCommand, "record">,
   candidate: Candidate,
 ): Promise<void> {
@@ -87,8 +88,8 @@ export async function openKept(
 }
 
 /** Untaints a node that the command no longer disrupts, and logs why. */
-async function leave(
-  { world, log }: Deps,
+export async function leave(
+  { world, log }: OpeningDeps,
   candidate: Candidate,
   { commandId, cause }: { readonly commandId: string; readonly cause: string },
 ): Promise<void> {

@@ -92,6 +92,17 @@ export function createDriftCheck(world: World): DriftCheck {
   };
 }
 
+/**
+ * Whether the claim still differs from its pool and class. The cloud is asked again, before the claim of a drifted node
+ * is deleted. While the status of an edited class is behind, the earlier answer counts.
+ */
+export async function stillDrifts(world: World, claim: NodeClaim, pool: Pool): Promise<boolean> {
+  if (isBehind(nodeClassOf(world, claim)) || poolDrift(claim, pool) !== undefined) return true;
+  const isGone = condition(claim, "Drifted")?.reason === "InstanceTypeNotFound";
+  if (isGone && (await world.cloud.isTypeGone(claim))) return true;
+  return (await world.cloud.isDrifted(claim)) !== undefined;
+}
+
 function claimKey(claim: NodeClaim): string {
   const { kind, name } = claimRequest(claim);
   return `${kind}/${name}`;

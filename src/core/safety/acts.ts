@@ -67,7 +67,7 @@ export const CLAIM_ACTS = {
     askedBy: "the settings",
     views: ["pods", "nodes", "claims", "pools"],
     proof:
-      "the claim, read live by UID, still has the mark of this command; budgets allow the disruption; before the command begins, the pods of the nodes that will take its pods, listed live, are all known; if the node should be empty, no pod on it, listed live after it was tainted, would need another node; a drifted node has the condition Drifted, which is checked every five minutes and not by the command: at the last check the cloud, asked by ID, proved a difference of image, subnet, security groups or reservation",
+      "the claim, read live by UID, still has the mark of this command; budgets allow the disruption; before the command begins, the pods of the nodes that will take its pods, listed live, are all known; if the node should be empty, no pod on it, listed live after it was tainted, would need another node; a drifted node is compared again right before the act, once its replacement is ready: it differs from its NodePool, or the cloud, asked by ID, proves a difference of image, subnet, security groups or reservation; a node that matches again is kept",
     byClock: false,
     braked: false,
     test: "src/controllers/disruption/disruption.test.ts: keeps and untaints an empty node if the API server has pods there that the mirror lacks",

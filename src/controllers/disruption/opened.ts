@@ -1,0 +1,52 @@
+/**
+ * Nodes that a command need not remove any more when their turn comes, minutes after the command began. They are
+ * untainted and kept.
+ */
+import { poolIdOfClaim } from "../../apis/hub/claim.ts";
+import type { Candidate } from "../../core/disruption/candidates.ts";
+import { isDeleting, storedClaim } from "../claims.ts";
+import { stillDrifts } from "../nodeclaim/drift.ts";
+import { poolById } from "../pools.ts";
+import { openedAsRecovered } from "./repairs.ts";
+import { leave, type OpeningDeps, openedAsUsed } from "./roll-back.ts";
+import type { RunningCommand } from "./running.ts";
+
+/**
+ * Untaints the node if the reason of the command is gone, and returns whether it did so: an empty node has pods, a
+ * broken one has recovered, a drifted one fits again.
+ */
+export async function openedAsNeedless(
+  deps: OpeningDeps,
+  one: Pick<RunningCommand, "record">,
+  candidate: Candidate,
+): Promise<boolean> {
+  switch (one.record.reason) {
+    case "Empty":
+      return openedAsUsed(deps, one, candidate);
+    case "Unhealthy":
+      return openedAsRecovered(deps, one, candidate);
+    case "Drifted":
+      return openedAsFitting(deps, one, candidate);
+    default:
+      return false;
+  }
+}
+
+/**
+ * A NodePool may be changed back, or EC2 may have described something wrongly, while the replacement came up. The
+ * replacement stays until consolidation removes it. karpenter-ts only.
+ */
+async function openedAsFitting(
+  deps: OpeningDeps,
+  { record }: Pick<RunningCommand, "record">,
+  candidate: Candidate,
+): Promise<boolean> {
+  const { world } = deps;
+  const live = await storedClaim(world, candidate.claim);
+  const pool = poolById(world, poolIdOfClaim(candidate.claim) ?? "")?.pool;
+  if (live === undefined || pool === undefined) return false;
+  if (live.metadata.uid !== candidate.claim.metadata.uid || isDeleting(live)) return false;
+  if (await stillDrifts(world, live, pool)) return false;
+  await leave(deps, candidate, { commandId: record.id, cause: "it fits its NodePool again" });
+  return true;
+}
