@@ -35,6 +35,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import { changeClaim, claimRequest, isDeleting, readClaim } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
+import { unmarkIfKept } from "../ending/kept-claim.ts";
 import { nodes } from "../mirrors.ts";
 import { poolById } from "../pools.ts";
 import { nominated } from "../provisioning/events.ts";
@@ -460,6 +461,7 @@ async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): 
   if (ended === "changed") await openKept(parts, one, candidate);
   underWay.note(one, node.name, "deleted");
   if (ended === "changed") return;
+  unmarkIfKept(world, claim, markedNames(world, candidate));
   const labels = disruptedLabels(one.record, candidate);
   world.metrics.count("nodeclaims_disrupted_total", labels);
   world.metrics.count(

@@ -420,6 +420,28 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it.each([
+    ["a Status", () => ({ status: "Success" })],
+    ["the claim as it is being deleted", (one: NodeClaim) => one],
+  ])("is deleted again if a deletion is answered with %s and not done", async (_, answer) => {
+    const world = await driftedNode();
+    await world.clock.advance(11_000);
+    const { delete: remove } = world.kube;
+    let lost = 0;
+    const losing: typeof remove = async (kind, ref, options) => {
+      if (kind.kind !== "NodeClaim" || lost++ > 0) return remove(kind, ref, options);
+      const one = claimOf(world, ref.name);
+      const deletionTimestamp = "2026-01-05T08:00:00Z";
+      return answer({ ...one, metadata: { ...one.metadata, deletionTimestamp } });
+    };
+    Object.assign(world.kube, { delete: losing });
+    await world.join(claimOf(world, replacementOf(world).metadata.name));
+    await world.clock.advance(60_000);
+    expect(lost).toBeGreaterThan(1);
+    expect(claims(world).map(({ metadata }) => metadata.name)).not.toContain("a");
+    await world.stop();
+  });
+
   it("stays if it fits again when its replacement is ready, and is untainted", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);

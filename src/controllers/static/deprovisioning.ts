@@ -4,6 +4,7 @@
  * upstream: pkg/controllers/static/deprovisioning/controller.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { countStatic, surplus } from "../../core/disruption/static-pools.ts";
 import {
   AWAIT_CHANGE,
@@ -14,6 +15,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import { claimRequest, readClaim } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
+import { unmarkIfKept } from "../ending/kept-claim.ts";
 import { isManagedPool, livePool, readPool, type StoredPool } from "../pools.ts";
 import { claimFields, poolFields } from "../words.ts";
 import type { World } from "../world.ts";
@@ -48,14 +50,20 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       if ((await deleteClaim(world, claim, "staticScaleDown", { stillHolds })) !== "ended") return;
       // The node is marked once its deletion has succeeded, so that the next reconcile counts it as deleted. If the
       // claim is already gone, the node is not marked, because nothing would remove the mark.
-      if (readClaim(world, claimRequest(claim)) !== undefined)
-        world.cluster.markForDeletion(claim.metadata.name);
+      if (readClaim(world, claimRequest(claim)) !== undefined) markUntilKept(world, claim);
       log.info("deleting nodeclaim, more nodes than replicas", claimFields(claim));
     }),
   );
   const failed = done.find((one) => one.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return requeueAfter(POLL_MS);
+}
+
+/** Marks the claim. If it stays all the same, it is chosen again. */
+function markUntilKept(world: World, claim: NodeClaim): void {
+  const { name } = claim.metadata;
+  world.cluster.markForDeletion(name);
+  unmarkIfKept(world, claim, [name]);
 }
 
 /** Whether the pool, as read from the API server, still has no more replicas than this reconcile assumes. */

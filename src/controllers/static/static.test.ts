@@ -144,6 +144,25 @@ describe("a static NodePool that is scaled", () => {
     await world.stop();
   });
 
+  it("deletes a NodeClaim again that stays although the answer showed its deletion", async () => {
+    const world = await staticPool({ replicas: 2 });
+    await joinAll(world);
+    const kube = world.kube as { delete: typeof world.kube.delete };
+    const remove = kube.delete;
+    let lost = 0;
+    kube.delete = async (kind, ref, options) => {
+      if (kind.kind !== "NodeClaim" || lost++ > 0) return remove(kind, ref, options);
+      const { metadata } = world.api.find(NODE_CLAIM, ref.name) as NodeClaim;
+      return { metadata: { ...metadata, ...LEAVING } };
+    };
+    world.api.change(NODE_POOL, "default", { spec: { replicas: 1 } });
+    await world.clock.advance(20_000);
+    expect([lost, claims(world).length]).toEqual([1, 2]);
+    await world.clock.advance(120_000);
+    expect(claims(world)).toHaveLength(1);
+    await world.stop();
+  });
+
   it("creates NodeClaims in steps, and none above a replica count lowered meanwhile", async () => {
     for (const replicas of [5, 2]) {
       const world = fakeWorld({ gates: { staticCapacity: true } });
