@@ -1,7 +1,7 @@
 /**
  * `npx tsx bench/console/left-open.ts [--nodes 5000] [--minutes 60] [--events rollout]`: leaves the console's map open
- * while 1,000 pod events arrive each second. Prints the page's heap after garbage collection, and the memory of the
- * serving process.
+ * while 1,000 pod events arrive each second. Each minute it prints the page's heap after garbage collection, and of the
+ * serving process its memory and the smallest heap of that minute, which is what remains after a garbage collection.
  */
 import { readFileSync } from "node:fs";
 import { scriptFlags } from "../../scripts/script-flags.ts";
@@ -17,7 +17,7 @@ const { values } = scriptFlags(import.meta.url, {
     events: { type: "string", default: "rollout" },
   },
 });
-const SAMPLES = 10;
+const MINUTE_MS = 60_000;
 
 const browser = await openBrowser();
 const started = await startConsole(values);
@@ -27,24 +27,32 @@ try {
   await page.locator(".strip", { hasText: " waiting" }).waitFor({ timeout: 180_000 });
   started.server.stdin?.write(`1000 ${values.events}\n`);
   const session = await page.context().newCDPSession(page);
-  for (let at = 0; at <= SAMPLES; at++) {
+  for (let minute = 0; minute <= Number(values.minutes); minute++) {
     await session.send("HeapProfiler.collectGarbage");
     const { usedSize } = await session.send("Runtime.getHeapUsage");
-    const minutes = ((at / SAMPLES) * Number(values.minutes)).toFixed(0);
-    console.log(`${minutes} min: page ${mega(usedSize)}, server ${mega(memoryOf())}`);
-    if (at < SAMPLES) await page.waitForTimeout((Number(values.minutes) * 60_000) / SAMPLES);
+    const { rss, heap } = lastMinute();
+    console.log(
+      `${minute} min: page ${mega(usedSize)}, server ${mega(rss)}, its heap ${mega(heap)}`,
+    );
+    if (minute < Number(values.minutes)) await page.waitForTimeout(MINUTE_MS);
   }
 } finally {
   await browser.close();
   started.stop();
 }
 
-/** The memory of the serving process, as its probe wrote it last. */
-function memoryOf(): number {
-  const last = readFileSync(started.probe, "utf8").trim().split("\n").at(-1) ?? "{}";
-  return (JSON.parse(last) as { rss: number }).rss;
+interface Memory {
+  readonly rss: number;
+  readonly heap: number;
+}
+
+/** The last memory of the serving process, and its smallest heap within a minute, as its probe wrote them. */
+function lastMinute(): Memory {
+  const lines = readFileSync(started.probe, "utf8").trim().split("\n").slice(-60);
+  const samples = lines.map((line) => JSON.parse(line) as Memory);
+  return { rss: samples.at(-1)?.rss ?? 0, heap: Math.min(...samples.map(({ heap }) => heap)) };
 }
 
 function mega(bytes: number): string {
-  return `${Math.round(bytes / 2 ** 20)} MB`;
+  return `${(bytes / 2 ** 20).toFixed(1)} MB`;
 }

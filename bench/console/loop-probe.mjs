@@ -66,8 +66,9 @@ if (file !== undefined) {
   process.channel?.unref();
   setInterval(() => {
     const { user, system } = process.cpuUsage();
-    const { rss } = process.memoryUsage();
-    const line = { ...loop?.take(), threadMs: threadMs(), cpuMs: (user + system) / 1_000, rss };
+    const { rss, heapUsed: heap } = process.memoryUsage();
+    const cpuMs = (user + system) / 1_000;
+    const line = { ...loop?.take(), threadMs: threadMs(), cpuMs, rss, heap };
     appendFileSync(file, `${JSON.stringify(line)}\n`);
   }, 1_000).unref();
 }
