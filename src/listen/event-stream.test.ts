@@ -2,10 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { createServer, get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createGunzip } from "node:zlib";
+import { createGunzip, gunzipSync } from "node:zlib";
 import { expect, it } from "vitest";
-import { openLineStream } from "./event-stream.ts";
+import { SystemClock } from "../base/system-clock.ts";
+import { openEventStream, openLineStream } from "./event-stream.ts";
 import type { Exchange } from "./exchange.ts";
+import { startListener } from "./listener.ts";
 
 it("a sign of life that is due after the end does not cut off what the client has not read", async () => {
   const line = randomBytes(64 * 1_024).toString("base64");
@@ -40,4 +42,44 @@ it("a sign of life that is due after the end does not cut off what the client ha
     server.closeAllConnections();
     server.close();
   }
+});
+
+it.each([
+  ["events", openEventStream, "gzip"],
+  ["events", openEventStream, "identity"],
+  ["lines", openLineStream, "gzip"],
+] as const)("a stream of %s is complete when its listener closes", async (_, open, encoding) => {
+  const clock = new SystemClock();
+  const sent = randomBytes(64 * 1_024).toString("base64");
+  let isOver = false;
+  const listener = await startListener({
+    name: "test",
+    port: 0,
+    host: "127.0.0.1",
+    handle: async (exchange) => {
+      const over = () => {
+        isOver = true;
+      };
+      const stream = open(exchange, { clock, headers: {}, over });
+      stream.send("map", sent);
+      setTimeout(() => {
+        void listener.close(5_000).then(() => expect(isOver).toBe(true));
+        expect(stream.isReady).toBe(false);
+        stream.send("map", "this is dropped");
+        stream.end();
+      });
+    },
+  });
+  const headers = { "accept-encoding": encoding };
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) =>
+    get({ host: "127.0.0.1", port: listener.port, headers }, resolve).on("error", reject),
+  );
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  expect(incoming.complete).toBe(true);
+  const bytes = Buffer.concat(chunks);
+  const text = String(encoding === "gzip" ? gunzipSync(bytes) : bytes);
+  expect(text).toContain(sent);
+  expect(text).not.toContain("dropped");
+  await expect.poll(() => isOver).toBe(true);
 });

@@ -76,11 +76,12 @@ function openStream(
 ): OpenAnswer {
   const { request, response } = exchange;
   const zips = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
-  exchange.lastsLong();
   response.writeHead(200, {
     ...headers,
     "content-type": contentType,
     "cache-control": "no-store",
+    // The connection ends with the stream. A listener that closes need not wait for it to be idle.
+    connection: "close",
     ...(zips ? { "content-encoding": "gzip" } : {}),
   });
   const gzip = zips ? createGzip({ level: 5, flush: constants.Z_SYNC_FLUSH }) : undefined;
@@ -93,6 +94,12 @@ function openStream(
     beat = clock.after(BEAT_MS, again);
   };
   again();
+  const end = (): void => {
+    // A sign of life after the end would be an error, and cut off what the client has not read yet.
+    beat?.cancel();
+    out.end();
+  };
+  exchange.lastsLong(end);
   response.once("close", () => {
     beat?.cancel();
     gzip?.destroy();
@@ -103,16 +110,13 @@ function openStream(
       return isTaken(out, response);
     },
     write: (text) => {
-      if (!response.destroyed) out.write(text);
+      if (!response.destroyed && !out.writableEnded) out.write(text);
     },
-    end: () => {
-      // A sign of life after the end would be an error, and cut off what the client has not read yet.
-      beat?.cancel();
-      out.end();
-    },
+    end,
   };
 }
 
 function isTaken(out: Gzip | Exchange["response"], response: Exchange["response"]): boolean {
-  return !response.destroyed && !out.writableNeedDrain && !response.writableNeedDrain;
+  if (response.destroyed || out.writableEnded) return false;
+  return !out.writableNeedDrain && !response.writableNeedDrain;
 }

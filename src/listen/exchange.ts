@@ -35,6 +35,8 @@ export interface Common {
   readonly limits: Limits;
   readonly heldBytes: Shares;
   readonly requests: Shares;
+  /** Completes the answers that would last until their clients disconnect. Called when the listener closes. */
+  readonly ends: Set<() => void>;
 }
 
 /** What an exchange gets from its listener besides the request and the response. */
@@ -55,6 +57,7 @@ export class Exchange {
   #gone: AbortController | undefined;
   readonly #onLong: () => void;
   readonly #before: Buffer | undefined;
+  #end: (() => void) | undefined;
   #heldBytes = 0;
   #hasSlot = true;
   #isReleased = false;
@@ -119,11 +122,15 @@ export class Exchange {
 
   /**
    * Marks the request as long-lasting, such as a watch. It no longer counts as a running request, and its
-   * total time is not limited. Limits for reading still apply.
+   * total time is not limited. Limits for reading still apply. `end`: completes the answer. It is called when the
+   * listener closes, so that the client sees an end and not a broken connection.
    */
-  lastsLong(): void {
+  lastsLong(end?: () => void): void {
     this.#onLong();
     this.#giveSlot();
+    if (end === undefined || this.#isReleased) return;
+    this.#end = end;
+    this.#common.ends.add(end);
   }
 
   /**
@@ -168,6 +175,7 @@ export class Exchange {
   /** Call when the response is complete or the client has disconnected. Frees everything that the request held. */
   release(): void {
     this.#giveSlot();
+    if (this.#end !== undefined) this.#common.ends.delete(this.#end);
     this.#common.heldBytes.give(this.address, this.#heldBytes);
     this.#heldBytes = 0;
     this.#isReleased = true;

@@ -61,7 +61,10 @@ export interface Listener {
   readonly port: number;
   /** Replaces the certificate for new connections. Only for HTTPS. */
   use(identity: TlsIdentity): void;
-  /** Stops listening. Running requests have `graceMs` to finish before they are cut. Default: cut at once. */
+  /**
+   * Stops listening. Running requests have `graceMs` to finish before they are cut. Default: cut at once. Answers that
+   * would not finish by themselves are completed (`Exchange.lastsLong`).
+   */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -103,6 +106,7 @@ export async function startListener(options: ListenOptions): Promise<Listener> {
     close: async (graceMs = 0) => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
+      guard.endLongAnswers();
       const late = graceMs > 0 ? clock.after(graceMs, () => guard.cut()) : guard.cut();
       await closed;
       late?.cancel();
@@ -212,6 +216,7 @@ class Guard {
       limits,
       heldBytes: new Shares(limits.maxHeldBytes, sharePercent),
       requests: new Shares(limits.maxRequests, sharePercent),
+      ends: new Set(),
     };
     const { host, tls } = options;
     if (tls === undefined && host !== undefined && isLoopback(host)) this.#bound = host;
@@ -260,6 +265,11 @@ class Guard {
   #isWhole(socket: Socket, before?: ServerResponse): boolean {
     const last = this.#answers.get(socket);
     return last !== before && last?.req.complete === true;
+  }
+
+  /** Completes the answers that would last until their clients disconnect. */
+  endLongAnswers(): void {
+    for (const end of [...this.#common.ends]) end();
   }
 
   /** Ends every connection. */

@@ -21,6 +21,9 @@ const TOKEN_BYTES = 16;
 /** Each page uses one connection and loads a few files. */
 export const CONSOLE_LIMITS = { maxConnections: 64, maxRequests: 32, sharePercent: 100 } as const;
 
+/** Milliseconds in which clients can read the end of their streams before their connections are cut. */
+const GRACE_MS = 1_000;
+
 export interface ServeOptions {
   /** The port on which the console listens. 0 means any free port. */
   readonly port: number;
@@ -53,7 +56,7 @@ export async function serveConsole(
     warm: handler.warm,
     close: async () => {
       handler.close();
-      await listener.close();
+      await listener.close(GRACE_MS);
     },
   };
 }
