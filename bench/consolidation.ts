@@ -119,7 +119,7 @@ interface Measured {
 
 async function measure({ input, views }: Drawn): Promise<Measured> {
   const { candidateOf } = await built<typeof Candidates>("core/disruption/candidates.js");
-  const { consolidate } = await built<typeof Consolidation>("core/disruption/consolidation.js");
+  const { consolidateOne } = await built<typeof Consolidation>("core/disruption/consolidation.js");
   const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
   const [pool] = input.pools;
   if (pool === undefined) throw new Error("the workload has a pool");
@@ -137,7 +137,7 @@ async function measure({ input, views }: Drawn): Promise<Measured> {
   const cpu = process.cpuUsage();
   const [sweepMs] = timed(() => {
     for (const candidate of candidates) {
-      const [ms, found] = timed(() => consolidate([candidate], asked));
+      const [ms, found] = timed(() => consolidateOne(candidate, asked));
       times.push(ms * 1_000);
       if (!("message" in found)) found.replacements.length > 0 ? replaces++ : deletes++;
     }

@@ -12,7 +12,7 @@ import { threadMs } from "./thread-ms.ts";
 
 const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
 const { findCandidates } = await built<typeof Candidates>("core/disruption/candidates.js");
-const { consolidate } = await built<typeof Consolidation>("core/disruption/consolidation.js");
+const { consolidateOne } = await built<typeof Consolidation>("core/disruption/consolidation.js");
 const { evictionCounter } = await built<typeof Counters>("core/disruption/counters.js");
 const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
 
@@ -83,7 +83,7 @@ const verdicts = new Map<string, number>(blocked.length > 0 ? [["blocked", block
 function* single() {
   const round = freeRound(simulator);
   for (const [index, candidate] of candidates.entries()) {
-    const found = consolidate([candidate], round);
+    const found = consolidateOne(candidate, round);
     const verdict = "message" in found ? found.kind : found.replacements.length > 0 ? "replace" : "delete";
     verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
     if (index % NODES_PER_STEP === NODES_PER_STEP - 1) yield;

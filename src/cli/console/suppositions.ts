@@ -19,7 +19,7 @@ import {
   roomCounts,
 } from "../../core/answers/kept-room.ts";
 import type { Model } from "../../core/answers/model.ts";
-import type { RehearsalProgress } from "../../core/answers/rehearsal-progress.ts";
+import { type RehearsalProgress, unlessOver } from "../../core/answers/rehearsal-progress.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
 import type { ReadPicture } from "../answers/read-picture.ts";
 import { parseScales } from "../answers/scales.ts";
@@ -107,12 +107,13 @@ export async function supposed(
 
 /** Runs the steps while somebody waits for their result. Throws CliError when nobody does. */
 function* whileWanted<T>(steps: Steps<T>, { isGone }: SimulationFollower): Steps<T> {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-    if (isGone()) throw new CliError("the question was cancelled");
-    yield;
-  }
+  let isCancelled = false;
+  const value = yield* unlessOver(steps, () => {
+    isCancelled = isGone();
+    return isCancelled;
+  });
+  if (isCancelled) throw new CliError("the question was cancelled");
+  return value as T;
 }
 
 /** The name of the editor's text in error messages. */

@@ -12,7 +12,7 @@ import { awaitedPodsOn } from "../disruption/awaited.ts";
 import { blocksOf, type Candidate, isEmpty, type ObjectName } from "../disruption/candidates.ts";
 import { type Command, type CommandReason, removal } from "../disruption/command.ts";
 import {
-  consolidate,
+  consolidateOne,
   keptByAnnotation,
   type NoCommand,
   refusalsOf,
@@ -227,7 +227,7 @@ function stayingHold(
 function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   if (isEmpty(candidate) || candidate.pool.replicas !== undefined) return [];
   if (unconsolidatable(candidate) !== undefined) return [];
-  const found = consolidate([candidate], roundOf(picture));
+  const found = consolidateOne(candidate, roundOf(picture));
   if (!("message" in found)) return [];
   const by = found.kind === "balanced" ? poolObject(candidate.pool) : undefined;
   return [stayingHold(found, ["Underutilized"], by)];
@@ -238,7 +238,7 @@ export function aloneCommand(picture: Picture, candidate: Candidate): Command | 
   const { pool } = candidate;
   if (pool.replicas !== undefined || candidate.instanceType === undefined) return undefined;
   if (isEmpty(candidate)) return emptyCommand(candidate);
-  const found = consolidate([candidate], roundOf(picture));
+  const found = consolidateOne(candidate, roundOf(picture));
   return "message" in found ? undefined : found;
 }
 

@@ -34,12 +34,18 @@ export interface RehearsalWatch {
   readonly isOver: () => boolean;
 }
 
-/** Runs the steps until `isOver` returns true at a pause. Then the result is undefined. */
+/**
+ * Runs the steps until `isOver` returns true at a pause. Then the result is undefined, and the steps are ended: a
+ * what-if question that they have open must be closed, or the next one fails.
+ */
 export function* unlessOver<T>(steps: Steps<T>, isOver: () => boolean): Steps<T | undefined> {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
-    if (isOver()) return undefined;
+    if (isOver()) {
+      steps.return(undefined as T);
+      return undefined;
+    }
     yield;
   }
 }

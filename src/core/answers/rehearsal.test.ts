@@ -4,6 +4,7 @@ import { atOnce } from "../../base/steps.ts";
 import { instanceType } from "../../testing/builders.ts";
 import { candidate, NOW } from "../../testing/disruption.ts";
 import { quietModel } from "../../testing/quiet-model.ts";
+import { nextCommands } from "../disruption/run-round.ts";
 import { planBatchInSteps } from "../planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
 import type { Model } from "./model.ts";
@@ -11,6 +12,12 @@ import { type PlanPass, rehearse } from "./rehearsal.ts";
 import { progressOf, type RehearsalProgress } from "./rehearsal-progress.ts";
 
 const HOUR_MS = 3_600_000;
+const restraint = {
+  minSavingsPercent: 0,
+  maxPaybackMs: HOUR_MS,
+  replacementRestMs: HOUR_MS,
+  maxMovesPerPodHour: 4,
+};
 
 it("a simulation starts a consolidation only after the wait for its validation", () => {
   const plan: PlanPass = (input) => planBatchInSteps(input, DEFAULT_PLANNER);
@@ -33,12 +40,6 @@ function twoHalfEmptyNodes(): Model {
   const pools = candidates
     .slice(0, 1)
     .map(({ pool }) => ({ pool, instanceTypes: types, usage: {} }));
-  const restraint = {
-    minSavingsPercent: 0,
-    maxPaybackMs: HOUR_MS,
-    replacementRestMs: HOUR_MS,
-    maxMovesPerPodHour: 4,
-  };
   return quietModel({ pools, nodes, restraint });
 }
 
@@ -82,3 +83,30 @@ it("a simulation says no saved share while the price rises, also from below the 
     undefined,
   ]);
 });
+
+it("a simulation stopped at any pause leaves no what-if question open", () => {
+  const plan: PlanPass = (input) => planBatchInSteps(input, DEFAULT_PLANNER);
+  const untilMs = NOW + HOUR_MS;
+  for (let most = 1; ; most += 3) {
+    const start = manyPods();
+    let pauses = 0;
+    const watch = { tell: () => undefined, isOver: () => ++pauses >= most };
+    const { model, ended } = atOnce(rehearse(start, plan, { untilMs, watch }));
+    expect(() => atOnce(nextCommands(model.picture))).not.toThrow();
+    if (ended !== "stopped") break;
+  }
+});
+
+/** A model whose nodes have more pods than one step places. All of them fit on one node. */
+function manyPods(): Model {
+  const types = [instanceType({ cpu: 4, capacityTypes: ["on-demand"] })];
+  const disruption = { budgets: [{ nodes: "100%" }] };
+  const conditions = { Initialized: HOUR_MS, Consolidatable: HOUR_MS };
+  const pods = Array.from({ length: 36 }, () => "10m");
+  const of = (name: string) => candidate(name, { types, disruption, conditions, pods });
+  const candidates = ["a", "b", "c"].map(of);
+  const pools = candidates
+    .slice(0, 1)
+    .map(({ pool }) => ({ pool, instanceTypes: types, usage: {} }));
+  return quietModel({ pools, nodes: candidates.map(({ node }) => node), restraint });
+}

@@ -357,7 +357,7 @@ function* carryOut(model: Model, method: Method, command: Command, id: string): 
   }
   const gone = names;
   const moving = new Set(candidates.flatMap((one) => one.reschedulablePods).map(keyOf));
-  const { placements } = yield* picture.simulator.withoutInSteps(candidates, supposing ?? {});
+  const { placements } = yield* picture.simulator.withoutInSteps(candidates, supposing);
   // Room that the nodes keep for CapacityBuffers moves with the command, too. A CapacityBuffer pod without room on the
   // other nodes is pending until the next pass.
   const placed = placements.map(({ nodeName, pods }) => ({

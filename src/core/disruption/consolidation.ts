@@ -14,7 +14,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
-import type { Steps } from "../../base/steps.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import { priceMicroUsd } from "../planner/plan-price.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { quietFromMs } from "../state/quiet.ts";
@@ -150,12 +150,17 @@ type ApprovedCommand = Command & { readonly verdicts: readonly BalancedVerdict[]
 /**
  * The command that removes or replaces these nodes, or why there is none. `candidates`: one or more of one API version.
  */
-export function consolidate(
+export function* consolidateInSteps(
   candidates: readonly Candidate[],
   round: Round,
-): ApprovedCommand | NoCommand {
-  const found = cheapestCommand(candidates, round);
+): Steps<ApprovedCommand | NoCommand> {
+  const found = yield* cheapestCommand(candidates, round);
   return "message" in found ? found : unlessHeldBack(found, round);
+}
+
+/** Like {@link consolidateInSteps}, in one step, for one node: the pods of many take long. */
+export function consolidateOne(candidate: Candidate, round: Round): ApprovedCommand | NoCommand {
+  return atOnce(consolidateInSteps([candidate], round));
 }
 
 /** The command, unless a hold-off or a pool with the policy Balanced prevents it. */
@@ -177,29 +182,33 @@ export function unlessHeldBack(found: Command, round: Round): ApprovedCommand | 
  * Plans the pods as provisioning would. If the new node would not be cheaper, and a lower bound leaves hope, also tries
  * to replace a large node by several smaller ones.
  */
-function cheapestCommand(candidates: readonly Candidate[], round: Round): Command | NoCommand {
+function* cheapestCommand(
+  candidates: readonly Candidate[],
+  round: Round,
+): Steps<Command | NoCommand> {
   const { simulator } = round.facts;
-  const simulation = simulator.without(candidates);
+  const simulation = yield* simulator.withoutInSteps(candidates);
   const planned = commandFrom({ candidates, simulation }, round);
   if (!("message" in planned) || candidates[0]?.generation !== "v1") return planned;
-  if (simulation.unquiet.length > 0) return ontoQuietNodes(candidates, round) ?? planned;
+  if (simulation.unquiet.length > 0) return (yield* ontoQuietNodes(candidates, round)) ?? planned;
   const before = priceOfAll(candidates);
   if (!round.settings.splits) return planned;
   if (planned.message !== NOT_CHEAPER || simulator.leastPriceMicroUsd(candidates) >= before)
     return planned;
   const terms = { belowMicroUsd: before };
-  const split = commandFrom(
-    { candidates, simulation: simulator.without(candidates, terms) },
-    round,
-  );
+  const smaller = yield* simulator.withoutInSteps(candidates, terms);
+  const split = commandFrom({ candidates, simulation: smaller }, round);
   return "message" in split ? planned : { ...split, terms };
 }
 
 /** A command that moves all pods to existing quiet nodes. Launches no node, because other nodes will soon be quiet. */
-function ontoQuietNodes(candidates: readonly Candidate[], round: Round): Command | undefined {
+function* ontoQuietNodes(
+  candidates: readonly Candidate[],
+  round: Round,
+): Steps<Command | undefined> {
   const { simulator } = round.facts;
   const terms = { closed: simulator.unquietNodes() };
-  const simulation = simulator.without(candidates, terms);
+  const simulation = yield* simulator.withoutInSteps(candidates, terms);
   if (simulation.replacements.length > 0) return undefined;
   const command = commandFrom({ candidates, simulation }, round);
   return "message" in command ? undefined : { ...command, terms };
@@ -328,7 +337,7 @@ export function* validateConsolidation(
   const candidates = candidatesNow(command, round);
   if (typeof candidates === "string") return candidates;
   yield;
-  const simulation = round.facts.simulator.without(candidates, command.terms);
+  const simulation = yield* round.facts.simulator.withoutInSteps(candidates, command.terms);
   const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
   if (
     unplaced.length > 0 ||

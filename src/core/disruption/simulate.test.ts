@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import type { CapacityBuffer } from "../../apis/autoscaling/capacity-buffer.ts";
-import { atOnce } from "../../base/steps.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import { pod } from "../../testing/builders.ts";
 import { candidate, roundOf } from "../../testing/disruption.ts";
 import { bufferPods } from "../buffers/pods.ts";
-import { consolidate } from "./consolidation.ts";
+import { consolidateInSteps, consolidateOne, validateConsolidation } from "./consolidation.ts";
 import { drift } from "./methods/drift-and-expiration.ts";
 
 /** A CapacityBuffer that keeps room for `count` pods of this size. */
@@ -19,12 +19,12 @@ it("consolidation keeps a node if its removal would take room from a CapacityBuf
   const [first] = nodes;
   if (first === undefined) throw new Error("no node");
   const full = roundOf(nodes, { scheduling: { pods: room("2", 2), pools: [] } });
-  expect(consolidate([first], full)).toMatchObject({
+  expect(consolidateOne(first, full)).toMatchObject({
     kind: "noPlace",
     message: 'CapacityBuffer "shop/spare" would have less room',
   });
   const spare = roundOf(nodes, { scheduling: { pods: room("100m", 2), pools: [] } });
-  expect(consolidate([first], spare)).toMatchObject({ candidates: [{ node: { name: "a" } }] });
+  expect(consolidateOne(first, spare)).toMatchObject({ candidates: [{ node: { name: "a" } }] });
 });
 
 it("drift moves the pods of a node into the room of a CapacityBuffer if no other node has room", () => {
@@ -44,4 +44,23 @@ it("virtual pods of a CapacityBuffer do not count as pods that limits keep pendi
   const stored = [pod({ name: "stored", cpu: "4" })];
   const alike = roundOf([node], { scheduling: { pods: stored } }).facts.simulator;
   expect(alike.podsOverLimits().map(({ sample }) => sample.metadata.name)).toEqual(["stored"]);
+});
+
+it("consolidation of nodes with many pods pauses while it places them", () => {
+  const pods = Array.from({ length: 36 }, () => "10m");
+  const conditions = { Initialized: 3_600_000, Consolidatable: 3_600_000 };
+  const nodes = ["a", "b", "c"].map((name) => candidate(name, { pods, conditions }));
+  const round = roundOf(nodes);
+  const countOf = (steps: Steps<unknown>): number => {
+    let pauses = 0;
+    while (steps.next().done !== true) pauses++;
+    return pauses;
+  };
+  const some = nodes.slice(0, 2);
+  const found = atOnce(consolidateInSteps(some, round));
+  if ("message" in found) throw new Error(found.message);
+  expect(found.candidates).toHaveLength(2);
+  // 72 pods, 16 in a step.
+  expect(countOf(consolidateInSteps(some, round))).toBeGreaterThanOrEqual(4);
+  expect(countOf(validateConsolidation(found, round))).toBeGreaterThanOrEqual(4);
 });

@@ -69,7 +69,7 @@ export interface Simulator {
   ready(): Steps<void>;
   without(candidates: readonly Candidate[], terms?: SimulationTerms): Simulation;
   /** Like `without`, in steps. Only one simulation may run at a time; starting a second one fails an assertion. */
-  withoutInSteps(candidates: readonly Candidate[], terms: SimulationTerms): Steps<Simulation>;
+  withoutInSteps(candidates: readonly Candidate[], terms?: SimulationTerms): Steps<Simulation>;
   /** A lower bound on the price per hour of new nodes for all pods of the candidates. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
   /**
@@ -139,8 +139,8 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       yield* makeReady();
       unquiet ??= yield* unquietOf(input.nodes, poolsWithWait);
     },
-    without: (candidates, terms = {}) => atOnce(simulator.withoutInSteps(candidates, terms)),
-    *withoutInSteps(candidates, { packed, ...terms }) {
+    without: (candidates, terms) => atOnce(simulator.withoutInSteps(candidates, terms)),
+    *withoutInSteps(candidates, { packed, ...terms } = {}) {
       const { names, moving } = leavingOf(candidates);
       const opening = packed === undefined ? undefined : packedByPrice(packed);
       const steps = whatIf().without(names, moving, { ...terms, opening });

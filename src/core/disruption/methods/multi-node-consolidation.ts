@@ -8,7 +8,7 @@
 import { eachInSteps, filterInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import { type BalancedVerdict, type Command, savingsMicroUsd } from "../command.ts";
-import { consolidate, isConsolidatable, validateConsolidation } from "../consolidation.ts";
+import { consolidateInSteps, isConsolidatable, validateConsolidation } from "../consolidation.ts";
 import { disruptionCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
 import { inRuns, type Method, type Proposal } from "./method.ts";
@@ -106,7 +106,7 @@ function* removalOf(
     (one) => counter.take(one),
   );
   if (removed.length < 2) return undefined;
-  const found = consolidate(removed, round);
+  const found = yield* consolidateInSteps(removed, round);
   if (!("message" in found)) return found;
   refused.push(...(found.refused ?? []));
   return undefined;
@@ -145,7 +145,7 @@ function* longestCommand(
   while (low <= high) {
     yield;
     const count = (low + high) >> 1;
-    const found = consolidate(candidates.slice(0, count), round);
+    const found = yield* consolidateInSteps(candidates.slice(0, count), round);
     if ("message" in found) {
       refused.push(...(found.refused ?? []));
       high = count - 1;

@@ -103,9 +103,9 @@ describe("repack", () => {
       let plans = 0;
       const simulator: RoundFacts["simulator"] = {
         ...one.facts.simulator,
-        withoutInSteps: (...args) => {
-          plans++;
-          return one.facts.simulator.withoutInSteps(...args);
+        withoutInSteps: (candidates, terms) => {
+          if (terms?.packed !== undefined) plans++;
+          return one.facts.simulator.withoutInSteps(candidates, terms);
         },
       };
       const ask = (method: Method) =>

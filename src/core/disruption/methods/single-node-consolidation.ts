@@ -10,7 +10,7 @@ import { within } from "../../../base/within.ts";
 import { bySavings, type Candidate, isEmpty } from "../candidates.ts";
 import type { BalancedVerdict, Command } from "../command.ts";
 import {
-  consolidate,
+  consolidateOne,
   isConsolidatable,
   unconsolidatable,
   validateConsolidation,
@@ -59,7 +59,7 @@ function* propose(round: Round): Steps<Proposal> {
     for (const candidate of run) {
       const { pool, generation } = candidate;
       if (leftToRepack.has(pool.id) || done.has(pool.id) || counter.left(candidate) <= 0) continue;
-      const found = consolidate([candidate], round);
+      const found = consolidateOne(candidate, round);
       if ("message" in found) {
         refused.push(...(found.refused ?? []));
         remarks.push({ candidate, about: "unconsolidatable", message: found.message });

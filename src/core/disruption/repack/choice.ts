@@ -26,8 +26,11 @@ import type { PoolGroup } from "./groups.ts";
 export const MAX_NODES = 50;
 /** The most pods of one command, unless its first node has more. */
 const MAX_PODS = 1_000;
-/** Nodes that are scanned in one step. A scan takes about 10 ns a node and runs once for each chosen node. */
-const SCANNED_PER_STEP = 16_384;
+/**
+ * Nodes that are scanned in one step. A scan takes about 10 ns a node and runs once for each chosen node. The first one
+ * asks each node for its budgets, which takes some microseconds.
+ */
+const SCANNED_PER_STEP = 1_024;
 
 /** Nodes that are repacked together. */
 export interface RepackChoice {

@@ -138,35 +138,31 @@ export class WhatIf {
       if (belowMicroUsd !== undefined) question.onlyBelow(belowMicroUsd, this.#floor());
       const rest = opening === undefined ? queued : yield* opening(question.pass, queued);
       if (rest === undefined) return { answer: GAVE_UP, queued };
-      const unplaced = atOnce(question.place(rest, { isEarly }));
+      const unplaced = yield* question.place(rest, { isEarly });
       // A pending pod had no place before, so it does not stop the removal.
       const waiting = new Set(bound);
       const failed = unplaced.filter(({ pod }) => !waiting.has(pod));
-      return { answer: this.#answer(question, failed, refused), queued };
+      return { answer: yield* this.#answer(question, failed, refused), queued };
     } finally {
       question.end();
     }
   }
 
-  #answer(
+  *#answer(
     question: OpenQuestion,
     failed: readonly QueuedPod[],
     refused: readonly UnschedulablePod[],
-  ): Without {
+  ): Steps<Without> {
     const { pass } = question;
+    const [options, kinds] = [this.#options, this.#kinds];
+    const { space } = pass.context;
     return {
-      newClaims: atOnce(
-        planClaims(pass.claims.all, {
-          space: pass.context.space,
-          options: this.#options,
-          kinds: this.#kinds,
-        }),
-      ),
+      newClaims: yield* planClaims(pass.claims.all, { space, options, kinds }),
       existing: question.placed(),
       unschedulable:
         refused.length + failed.length === 0
           ? NONE
-          : [...refused, ...explained(failed, pass)].sort(byKey),
+          : [...refused, ...(yield* explained(failed, pass))].sort(byKey),
       gaveUp: false,
     };
   }
@@ -241,8 +237,8 @@ export class WhatIf {
   }
 }
 
-function explained(failed: readonly QueuedPod[], pass: Pass): readonly UnschedulablePod[] {
+function* explained(failed: readonly QueuedPod[], pass: Pass): Steps<readonly UnschedulablePod[]> {
   const sorted = failed.toSorted(byKey);
   const rest = sorted.slice(MAX_EXPLAINED).map(({ pod }) => ({ pod, message: "", pools: [] }));
-  return [...atOnce(explainInSteps(sorted.slice(0, MAX_EXPLAINED), pass)), ...rest];
+  return [...(yield* explainInSteps(sorted.slice(0, MAX_EXPLAINED), pass)), ...rest];
 }
