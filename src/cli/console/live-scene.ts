@@ -20,7 +20,7 @@ import type {
 import { listedNodesInSteps } from "../../console/views/node-groups.ts";
 import type { CommandAnswer } from "../../core/answers/command-answer.ts";
 import { workloadCosts } from "../../core/answers/costs.ts";
-import { remedies } from "../../core/answers/fixes/remedy.ts";
+import { remediesInSteps } from "../../core/answers/fixes/remedy.ts";
 import { type Fleet, fleetOf, waitsSince } from "../../core/answers/fleet.ts";
 import { keptRoomOf, roomCounts } from "../../core/answers/kept-room.ts";
 import { leastPriceOf } from "../../core/answers/least-price.ts";
@@ -32,11 +32,13 @@ import {
   seenLeaving,
 } from "../../core/answers/moves-under-way.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
+import { playPassesInSteps } from "../../core/answers/planning-passes.ts";
 import { type PoolAside, poolAnswer } from "../../core/answers/pool-answer.ts";
 import { sharedReason } from "../../core/answers/shared-reason.ts";
 import { weekOf } from "../../core/answers/week.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
+import { solveInSteps } from "../../core/provisioning/solve.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { brakeOf, explain, subjectOf } from "../answers/explain.ts";
 import {
@@ -49,7 +51,7 @@ import {
 import { modelOf } from "../answers/simulate.ts";
 import { sortManifests } from "../plan/manifests.ts";
 import { planOf } from "../plan/plan.ts";
-import { playBatchInSteps, settledPlan } from "../plan/played-batch.ts";
+import { playBatchInSteps } from "../plan/played-batch.ts";
 import { reasonWords } from "../plan/reason-words.ts";
 import { objectsOf } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -319,7 +321,9 @@ function* unplacedOf(
   if (result.unschedulable.length === 0) return [];
   yield;
   const timings = { parseMs: 0, solveMs: 0 };
-  const known = remedies(input, result, settledPlan);
+  const known = yield* remediesInSteps(input, result, function* (edited) {
+    return (yield* playPassesInSteps(edited, solveInSteps)).result;
+  });
   yield;
   const plan = planOf(result, input.pods.length, timings, { remedies: known, input });
   const pods = new Map(input.pods.map((pod) => [keyOf(pod), pod]));

@@ -67,12 +67,15 @@ export type Opening = (
 
 /** Plans one batch. Never throws because of invalid pods, pools or volumes: the pods are in `unschedulable`. */
 export function solve(input: SchedulingInput): SchedulingResult {
-  return atOnce(
-    importantPodsFirst(input, function* (whole) {
-      const batch = yield* prepare(whole);
-      return yield* wholePlan(batch, yield* planOf(batch));
-    }),
-  );
+  return atOnce(solveInSteps(input));
+}
+
+/** Like {@link solve}, in steps. */
+export function solveInSteps(input: SchedulingInput): Steps<SchedulingResult> {
+  return importantPodsFirst(input, function* (whole) {
+    const batch = yield* prepare(whole);
+    return yield* wholePlan(batch, yield* planOf(batch));
+  });
 }
 
 /**

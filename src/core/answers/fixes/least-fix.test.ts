@@ -1,7 +1,21 @@
 import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { atOnce } from "../../../base/steps.ts";
 import { pod } from "../../../testing/builders.ts";
 import type { Edit } from "./edits.ts";
-import { leastFix } from "./least-fix.ts";
+import { leastFix as leastFixInSteps } from "./least-fix.ts";
+
+const leastFix = (
+  edits: readonly Edit[],
+  one: Pod,
+  isEnough: (tried: readonly Edit[]) => boolean,
+): readonly Edit[] =>
+  atOnce(
+    // biome-ignore lint/correctness/useYield: these checks have no steps.
+    leastFixInSteps(edits, one, function* (tried) {
+      return isEnough(tried);
+    }),
+  );
 
 const limit = (to: number) =>
   ({ on: "pool", poolId: "p", change: "limit", resource: "nodes", from: 1, to }) as const;

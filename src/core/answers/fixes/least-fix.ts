@@ -7,6 +7,7 @@
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { deepEqual, fieldOf } from "../../../base/json.ts";
+import type { Steps } from "../../../base/steps.ts";
 import { type Edit, editedPod, isRequiredOver, type PodEdit, requestEdits } from "./edits.ts";
 
 /** Limits are raised by multiples of these units: cores, gibibytes; 1 for other resources. */
@@ -41,45 +42,55 @@ const MORE_SKEW = 20;
  * The smallest fix that is found. `edits`: a fix that is enough for this pod. `isEnough`: checks edits by a plan; it
  * returns false if no further plan is allowed.
  */
-export function leastFix(
+export function* leastFix(
   edits: readonly Edit[],
   pod: Pod,
-  isEnough: (edits: readonly Edit[]) => boolean,
-): readonly Edit[] {
-  let least = withoutNeedless(edits, isEnough);
+  isEnough: IsEnough,
+): Steps<readonly Edit[]> {
+  let least = yield* withoutNeedless(edits, isEnough);
   // A smaller edit can make another one smaller, because pods are then placed differently. So this repeats until
   // nothing changes.
   for (let round = 0; ; round++) {
     const before = least;
     const asking = { pod, isEnough, again: round > 0 };
     for (const at of least.keys()) {
-      least = withLooserSpread(least, least[at] as Edit, asking);
-      least = withLeastAmount(least, least[at] as Edit, asking);
+      least = yield* withLooserSpread(least, least[at] as Edit, asking);
+      least = yield* withLeastAmount(least, least[at] as Edit, asking);
     }
     const lowered = least.flatMap((edit) => (edit.change === "request" ? edit.resource : []));
-    for (const resource of new Set(lowered)) least = leastLowered(least, resource, asking);
-    least = withoutNeedless(least, isEnough);
+    for (const resource of new Set(lowered)) least = yield* leastLowered(least, resource, asking);
+    least = yield* withoutNeedless(least, isEnough);
     if (least === before) return least;
   }
 }
 
+/** Whether the edits are enough. */
+type IsEnough = (edits: readonly Edit[]) => Steps<boolean>;
+
 /** The pod that needs a fix, and the check whether edits are enough. */
 interface Asking {
   readonly pod: Pod;
-  readonly isEnough: (edits: readonly Edit[]) => boolean;
+  readonly isEnough: IsEnough;
   /** Whether an earlier round has found the smallest amounts. Then one unit less is tried first, and mostly fails. */
   readonly again: boolean;
 }
 
-function withoutNeedless(
-  edits: readonly Edit[],
-  isEnough: (edits: readonly Edit[]) => boolean,
-): readonly Edit[] {
-  if (edits.length <= TRIED_IN_ALL_PARTS) return partsOf(edits).find(isEnough) ?? edits;
+/** The first of these lists of edits that is enough. */
+export function* firstEnough(
+  tried: readonly (readonly Edit[])[],
+  isEnough: IsEnough,
+): Steps<readonly Edit[] | undefined> {
+  for (const edits of tried) if (yield* isEnough(edits)) return edits;
+  return undefined;
+}
+
+function* withoutNeedless(edits: readonly Edit[], isEnough: IsEnough): Steps<readonly Edit[]> {
+  if (edits.length <= TRIED_IN_ALL_PARTS)
+    return (yield* firstEnough(partsOf(edits), isEnough)) ?? edits;
   let least = edits;
   for (const edit of edits) {
     const others = least.filter((one) => one !== edit);
-    if (isEnough(others)) least = others;
+    if (yield* isEnough(others)) least = others;
   }
   return least;
 }
@@ -93,11 +104,11 @@ function partsOf<T>(all: readonly T[]): T[][] {
 }
 
 /** Replaces a dropped spread by a looser one, with smaller minDomains or larger maxSkew. */
-function withLooserSpread(
+function* withLooserSpread(
   edits: readonly Edit[],
   edit: Edit,
   { pod: { spec }, isEnough }: Asking,
-): readonly Edit[] {
+): Steps<readonly Edit[]> {
   if (edit.change !== "dropRule" || edit.rule !== "spread") return edits;
   const { topologyKey } = edit;
   const own = spec.topologySpreadConstraints?.find((one) => isRequiredOver(one, topologyKey));
@@ -110,41 +121,41 @@ function withLooserSpread(
       : []),
     { ...loosened, field: "maxSkew", from: maxSkew, to: maxSkew + MORE_SKEW },
   ];
-  return (
-    looser.map((other) => edits.map((one) => (one === edit ? other : one))).find(isEnough) ?? edits
-  );
+  const tried = looser.map((other) => edits.map((one) => (one === edit ? other : one)));
+  return (yield* firstEnough(tried, isEnough)) ?? edits;
 }
 
 /** Makes one amount as small as is enough: a raised limit, a lowered minValues, or a looser spread. */
-function withLeastAmount(
+function* withLeastAmount(
   edits: readonly Edit[],
   edit: Edit,
   { isEnough, again }: Asking,
-): readonly Edit[] {
+): Steps<readonly Edit[]> {
   if (edit.change !== "limit" && edit.change !== "minValues" && edit.change !== "loosen")
     return edits;
   const unit = edit.change === "limit" ? (fieldOf(LIMIT_UNITS, edit.resource) ?? 1) : 1;
   let least = edits;
-  const allows = (units: number) => {
+  const allows = function* (units: number): Steps<boolean> {
     const tried = edits.map((one) => (one === edit ? { ...edit, to: units * unit } : one));
-    if (!isEnough(tried)) return false;
+    if (!(yield* isEnough(tried))) return false;
     least = tried;
     return true;
   };
   const [most, from] = [Math.ceil(edit.to / unit), Math.floor(edit.from / unit)];
   if (again) {
     const next = most + Math.sign(from - most);
-    if (next !== most && next !== from && allows(next)) halve(next, from, allows);
-  } else if (edit.change !== "limit" || most - from > TRIED_ONE_BY_ONE) halve(most, from, allows);
-  else for (let step = 1; from + step < most && !allows(from + step); step++);
+    if (next !== most && next !== from && (yield* allows(next))) yield* halve(next, from, allows);
+  } else if (edit.change !== "limit" || most - from > TRIED_ONE_BY_ONE)
+    yield* halve(most, from, allows);
+  else for (let step = 1; from + step < most && !(yield* allows(from + step)); step++);
   return least;
 }
 
-function leastLowered(
+function* leastLowered(
   edits: readonly Edit[],
   resource: string,
   { pod, isEnough }: Asking,
-): readonly Edit[] {
+): Steps<readonly Edit[]> {
   const others: Edit[] = [];
   const lowered: PodEdit[] = [];
   for (const edit of edits) {
@@ -155,30 +166,36 @@ function leastLowered(
   const from = podRequests(pod)[resource] ?? 0;
   const to = podRequests(lowered.reduce(editedPod, pod))[resource] ?? 0;
   let least = edits;
-  const allows = (units: number) => {
+  const allows = function* (units: number): Steps<boolean> {
     const parts = requestEdits(pod, resource, to + units * unit);
     const tried = [...others, ...(parts ?? [])];
-    if (parts === undefined || !isEnough(tried)) return false;
+    if (parts === undefined || !(yield* isEnough(tried))) return false;
     least = tried;
     return true;
   };
   // A container that requests less than the peak of the init phase need not be lowered. So fewer edits may give the
   // same total.
   const same = requestEdits(pod, resource, to);
-  if (same !== undefined && same.length <= lowered.length && !deepEqual(same, lowered)) allows(0);
+  if (same !== undefined && same.length <= lowered.length && !deepEqual(same, lowered))
+    yield* allows(0);
   // The amount is mostly what an instance type offers. Then one unit more is not enough, and the search ends here.
-  if (to + unit !== to && allows(1)) halve(1, Math.ceil((from - to) / unit), allows);
+  if (to + unit !== to && (yield* allows(1)))
+    yield* halve(1, Math.ceil((from - to) / unit), allows);
   return least;
 }
 
 /** Halves the interval between an amount that is enough and one that is not, until they are neighbours. */
-function halve(enough: number, tooLittle: number, isEnough: (middle: number) => boolean): void {
+function* halve(
+  enough: number,
+  tooLittle: number,
+  isEnough: (middle: number) => Steps<boolean>,
+): Steps<void> {
   let [good, bad] = [enough, tooLittle];
   for (;;) {
     const middle = Math.trunc((good + bad) / 2);
     // Between two large amounts such as 8Ei, there may be no other floating-point number.
     if (middle === good || middle === bad) return;
-    if (isEnough(middle)) good = middle;
+    if (yield* isEnough(middle)) good = middle;
     else bad = middle;
   }
 }

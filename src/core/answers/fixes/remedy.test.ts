@@ -11,10 +11,10 @@ import {
   schedulingInput,
 } from "../../../testing/builders.ts";
 import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
-import { solve } from "../../provisioning/solve.ts";
+import { solve, solveInSteps } from "../../provisioning/solve.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import { applyEdits } from "./edits.ts";
-import { type Fix, remedies } from "./remedy.ts";
+import { type Fix, remedies, remediesInSteps } from "./remedy.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 const CAPACITY = "karpenter.sh/capacity-type";
@@ -607,6 +607,28 @@ describe("the smallest change that places a pod", () => {
     expect([...texts].filter((text) => !text.endsWith(" to 9m"))).toEqual([
       "raise spec.limits.cpu of NodePool default from 8 to 28",
     ]);
+  });
+
+  it("is searched with pauses before and within each trial plan", () => {
+    const kinds = Array.from({ length: 5 }, (_, at) => pod({ name: `p-${at}`, cpu: `${64 + at}` }));
+    const all = [instanceType({ name: "t", cpu: 16 })];
+    const input = schedulingInput({ pods: kinds, pools: [poolInput({}, all)] });
+    const result = solve(input);
+    let [plans, pauses, most, since] = [0, 0, 0, 0];
+    const steps = remediesInSteps(input, result, function* (edited) {
+      plans++;
+      since++;
+      return yield* solveInSteps(edited);
+    });
+    let next = steps.next();
+    for (; next.done !== true; next = steps.next()) {
+      pauses++;
+      most = Math.max(most, since);
+      since = 0;
+    }
+    expect(next.value).toEqual(remedies(input, result));
+    expect(most).toBe(1);
+    expect(pauses).toBeGreaterThan(2 * plans);
   });
 
   it("is undefined without a pool, or if the pod itself is invalid", () => {

@@ -9,6 +9,7 @@ import { podRequests } from "../../../apis/core/pod-resources.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
 import { controllerOf, keyOf } from "../../../apis/meta.ts";
 import { Heap } from "../../../base/heap.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
 import type {
@@ -32,7 +33,7 @@ import {
 import { type Edit, editedPod, editText } from "./edits.ts";
 import { KnownFixes } from "./known-fixes.ts";
 import { largestAmounts } from "./largest-amount.ts";
-import { leastFix } from "./least-fix.ts";
+import { firstEnough, leastFix } from "./least-fix.ts";
 import { type Counted, fittedLimits, largestOf, limitWays } from "./limit-ways.ts";
 import {
   costOf,
@@ -48,7 +49,7 @@ import {
   volumeObstacles,
 } from "./obstacles.ts";
 import { podWays, portEdits, ruleEdits } from "./pod-ways.ts";
-import { Templates, TrialPlans } from "./trial-plans.ts";
+import { Templates, type TrialPlan, TrialPlans } from "./trial-plans.ts";
 
 /** The new node on which the pod would need the fewest changes to fit. */
 export interface NearMiss {
@@ -113,6 +114,19 @@ export function remedies(
   result: SchedulingResult,
   plan: (input: SchedulingInput) => SchedulingResult = solve,
 ): ReadonlyMap<string, Remedy> {
+  // biome-ignore lint/correctness/useYield: a plan at once has no steps.
+  const planned = function* (edited: SchedulingInput): Steps<SchedulingResult> {
+    return plan(edited);
+  };
+  return atOnce(remediesInSteps(input, result, planned));
+}
+
+/** Like {@link remedies}, in steps. */
+export function* remediesInSteps(
+  input: SchedulingInput,
+  result: SchedulingResult,
+  plan: TrialPlan,
+): Steps<ReadonlyMap<string, Remedy>> {
   const plans = new TrialPlans(input, plan);
   const templates = new Templates(input);
   const known = new KnownFixes();
@@ -124,9 +138,9 @@ export function remedies(
    * smaller than the kind's own fix.
    */
   const shared = new Map<Search, Fix>();
-  const makeSmall = (search: Search, count: number) => {
+  const makeSmall = function* (search: Search, count: number): Steps<void> {
     plans.begin(count);
-    search.makeSmall();
+    yield* search.makeSmall();
     const own = search.fix;
     if (own?.edits.every(({ on }) => on === "pool") !== true) return;
     for (const other of searches) {
@@ -139,24 +153,29 @@ export function remedies(
   plans.allow(Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1))));
   for (const search of searches) {
     plans.begin(PLANS_PER_CLASS);
-    search.run();
-    makeSmall(search, PLANS_PER_FIX);
+    yield* search.run();
+    yield* makeSmall(search, PLANS_PER_FIX);
   }
   // Second round: first the kinds for which no plan was left get a fix, then all fixes are made small.
   plans.allow(Math.min(MORE_PLANS, Math.floor(MORE_WORK / workOf(input))));
   for (const search of searches) {
     plans.begin(PLANS_PER_CLASS);
-    if (!search.isTried) search.run();
+    if (!search.isTried) yield* search.run();
   }
-  for (const search of searches) makeSmall(search, MORE_PLANS_PER_FIX);
+  for (const search of searches) yield* makeSmall(search, MORE_PLANS_PER_FIX);
   // Third round: more plans for the kinds without a fix.
   for (const search of searches) {
     if (search.fix !== undefined) continue;
     plans.begin(MORE_PLANS_PER_CLASS);
-    search.run();
-    makeSmall(search, MORE_PLANS_PER_FIX);
+    yield* search.run();
+    yield* makeSmall(search, MORE_PLANS_PER_FIX);
   }
   return new Map(searches.flatMap((search) => search.remedies(shared.get(search))));
+}
+
+// biome-ignore lint/correctness/useYield: the answer needs no plan.
+function* notEnough(): Steps<boolean> {
+  return false;
 }
 
 /** An estimate of the work of one plan. */
@@ -240,12 +259,12 @@ class Search {
   /**
    * Searches for a fix, the cheapest candidate first. If it is called again, it continues where the plans were used up.
    */
-  run(): void {
+  *run(): Steps<void> {
     this.#asIs ??= this.#statesAsIs();
     while (!this.#isLooked && !this.#plans.areUsedUp) {
       this.#open ??= this.#opened(this.#asIs);
       const cheapest = this.#looks++ < LOOKS_PER_CLASS ? this.#open.pop() : undefined;
-      if (cheapest !== undefined) this.#found = this.#examine(cheapest.state, this.#open);
+      if (cheapest !== undefined) this.#found = yield* this.#examine(cheapest.state, this.#open);
       this.#isLooked = cheapest === undefined || this.#found !== undefined;
     }
     this.#isTried = this.#isLooked || !this.#plans.areAllMade;
@@ -264,12 +283,13 @@ class Search {
    * Examines one candidate. Returns its edits, or smaller ones, if they are enough. Undefined: they are not. Then
    * candidates with more edits were added to `open`.
    */
-  #examine(state: FixCandidate, open: Heap<Ranked>): readonly Edit[] | undefined {
+  *#examine(state: FixCandidate, open: Heap<Ranked>): Steps<readonly Edit[] | undefined> {
+    yield;
     const remaining = this.#remaining(state)[0];
-    const like = remaining === undefined ? this.#likeOthers(state) : undefined;
+    const like = remaining === undefined ? yield* this.#likeOthers(state) : undefined;
     if (like !== undefined) return like;
-    const first = remaining ?? this.#planned(state);
-    if (first === undefined) return this.#fitted(state.edits);
+    const first = remaining ?? (yield* this.#planned(state));
+    if (first === undefined) return yield* this.#fitted(state.edits);
     for (const [at, way] of first.ways.entries()) {
       const edits = [...state.edits, ...way];
       const next = { ...state, edits };
@@ -297,13 +317,13 @@ class Search {
   }
 
   /** Makes the fix as small as the allowed plans permit. */
-  makeSmall(): void {
+  *makeSmall(): Steps<void> {
     if (this.#found === undefined || this.#isSmall) return;
     let isCutShort = false;
-    this.#found = leastFix(this.#found, this.#one.pod, (tried) => {
+    this.#found = yield* leastFix(this.#found, this.#one.pod, (tried) => {
       if (!this.#plans.areUsedUp) return this.#isEnough(tried);
       isCutShort = true;
-      return false;
+      return notEnough();
     });
     this.#isSmall = !isCutShort;
     if (this.#isSmall) this.#knownFixes.add(this.#found);
@@ -331,9 +351,9 @@ class Search {
    * The same edits with amounts that were enough for another kind. Undefined: no such fix is known, or it is not
    * enough.
    */
-  #likeOthers({ edits }: FixCandidate): readonly Edit[] | undefined {
+  *#likeOthers({ edits }: FixCandidate): Steps<readonly Edit[] | undefined> {
     const less = this.#knownFixes.like(edits);
-    return less !== undefined && this.#isEnough(less) ? less : undefined;
+    return less !== undefined && (yield* this.#isEnough(less)) ? less : undefined;
   }
 
   /** The obstacles that remain after the edits of the candidate, as far as they can be found without a plan. */
@@ -351,20 +371,20 @@ class Search {
   }
 
   /** Plans with the edits. Returns the pods of this kind that have no place. */
-  #withoutPlace(edits: readonly Edit[]): UnschedulablePod[] {
-    const { unschedulable } = this.#plans.of(this.#siblings, edits);
+  *#withoutPlace(edits: readonly Edit[]): Steps<UnschedulablePod[]> {
+    const { unschedulable } = yield* this.#plans.of(this.#siblings, edits);
     const out = unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
     if (out.length === 0) this.#left = new Set(unschedulable.map(({ pod }) => keyOf(pod)));
     return out;
   }
 
-  #isEnough(edits: readonly Edit[]): boolean {
-    return this.#withoutPlace(edits).length === 0;
+  *#isEnough(edits: readonly Edit[]): Steps<boolean> {
+    return (yield* this.#withoutPlace(edits)).length === 0;
   }
 
   /** Plans with the edits. Returns the obstacle that the plan shows. Undefined: all pods of this kind have a place. */
-  #planned(state: FixCandidate): Obstacle | undefined {
-    const [one] = this.#withoutPlace(state.edits);
+  *#planned(state: FixCandidate): Steps<Obstacle | undefined> {
+    const [one] = yield* this.#withoutPlace(state.edits);
     if (one === undefined) return undefined;
     if (state.poolId === undefined) return NO_WAY;
     const { poolId } = state;
@@ -376,7 +396,7 @@ class Search {
     const { template, pod } = this.#comparison(state);
     const { pool } = template;
     if (fell.has("limits")) {
-      const { newClaims } = this.#plans.of(this.#siblings, state.edits, poolId);
+      const { newClaims } = yield* this.#plans.of(this.#siblings, state.edits, poolId);
       ways.push(...limitWays(this.#counted(poolId, state.edits), newClaims));
       ways.push(...smallerWays(template, podRequests(pod)));
     }
@@ -410,11 +430,11 @@ class Search {
    * The edits, with limits lowered to what the nodes of this plan need, if these limits are enough. Otherwise the same
    * edits.
    */
-  #fitted(edits: readonly Edit[]): readonly Edit[] {
-    const { newClaims } = this.#plans.of(this.#siblings, edits);
+  *#fitted(edits: readonly Edit[]): Steps<readonly Edit[]> {
+    const { newClaims } = yield* this.#plans.of(this.#siblings, edits);
     const countedOf = (poolId: string) => this.#counted(poolId, edits);
     const fitted = fittedLimits(edits, countedOf, newClaims);
-    return fitted.find((less) => this.#isEnough(less)) ?? edits;
+    return (yield* firstEnough(fitted, (less) => this.#isEnough(less))) ?? edits;
   }
 
   #noteNearest(state: ForNewNode, obstacles: readonly Obstacle[]): void {

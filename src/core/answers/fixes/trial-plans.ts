@@ -5,7 +5,7 @@
 import type { Pod } from "../../../apis/core/pod.ts";
 import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import { assert } from "../../../base/assert.ts";
-import { atOnce } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import { plannedDaemons } from "../../provisioning/batch/eligibility.ts";
 import { type SeenSlots, seenSlots } from "../../provisioning/pools/attach-slots.ts";
@@ -45,6 +45,9 @@ export class Templates {
   }
 }
 
+/** Plans a batch in steps. */
+export type TrialPlan = (input: SchedulingInput) => Steps<SchedulingResult>;
+
 /**
  * Plans the batch again after edits. A plan with only edits of NodePools is the same for every kind of pod, so it is
  * kept for all kinds.
@@ -56,12 +59,12 @@ export class TrialPlans {
   #most = 0;
   #inAll = 0;
   readonly #input: SchedulingInput;
-  readonly #plan: (input: SchedulingInput) => SchedulingResult;
+  readonly #plan: TrialPlan;
   readonly #known = new Map<string, SchedulingResult>();
   /** Cached plans for the kind of pod that is being searched for. */
   readonly #own = new Map<string, SchedulingResult>();
 
-  constructor(input: SchedulingInput, plan: (input: SchedulingInput) => SchedulingResult) {
+  constructor(input: SchedulingInput, plan: TrialPlan) {
     this.#input = input;
     this.#plan = plan;
   }
@@ -91,7 +94,11 @@ export class TrialPlans {
    * The plan after these edits. `pods`: keys of the pods that edits of pods change. `unlimited`: the id of a pool whose
    * limits are removed.
    */
-  of(pods: ReadonlySet<string>, wanted: readonly Edit[], unlimited?: string): SchedulingResult {
+  *of(
+    pods: ReadonlySet<string>,
+    wanted: readonly Edit[],
+    unlimited?: string,
+  ): Steps<SchedulingResult> {
     // The pool has no limits in this plan, so edits of its limits change nothing.
     const edits = wanted.filter((one) => one.change !== "limit" || one.poolId !== unlimited);
     const isShared = edits.every(({ on }) => on === "pool");
@@ -104,7 +111,8 @@ export class TrialPlans {
     const pools = edited.pools.map((one) =>
       one.pool.id === unlimited ? { ...one, pool: { ...one.pool, limits: {} } } : one,
     );
-    const result = this.#plan({ ...edited, pools });
+    yield;
+    const result = yield* this.#plan({ ...edited, pools });
     all.set(text, result);
     return result;
   }
