@@ -1,6 +1,6 @@
 /** What the page remembers of the past is bounded, and going back in time shows the right moment. */
 import { describe, expect, it } from "vitest";
-import { type Moment, momentAt, withMoment } from "../dashboard/src/recording.ts";
+import { type KeptMoment, type Moment, momentAt, withMoment } from "../dashboard/src/recording.ts";
 
 function moment(atMs: number, nodes = 1): Moment {
   const rows = new Map(Array.from({ length: nodes }, (_, index) => [`n-${index}`, {} as never]));
@@ -11,8 +11,8 @@ function moment(atMs: number, nodes = 1): Moment {
   };
 }
 
-function recorded(count: number, nodes?: number): readonly Moment[] {
-  let moments: readonly Moment[] = [];
+function recorded(count: number, nodes?: number): readonly KeptMoment[] {
+  let moments: readonly KeptMoment[] = [];
   for (let at = 1; at <= count; at++) moments = withMoment(moments, moment(at * 1_000, nodes));
   return moments;
 }
@@ -44,10 +44,31 @@ describe("recorded moments of the dashboard", () => {
     expect(recorded(200, 10_000).length).toBeLessThanOrEqual(60);
   });
 
+  it("have at most 200,000 rows, however long nodes change, and more moments while few of them do", () => {
+    const changing = (share: number) => {
+      let moments: readonly KeptMoment[] = [];
+      let rows = new Map<string, never>();
+      for (let at = 1; at <= 150; at++) {
+        rows = new Map(rows);
+        for (let index = 0; index < 5_000; index++)
+          if (at === 1 || (index + at * 37) % 100 < share) rows.set(`n-${index}`, {} as never);
+        const map = { head: undefined, rows };
+        moments = withMoment(moments, { ...moment(at * 1_000), map });
+      }
+      return moments;
+    };
+    const [busy, calm] = [changing(40), changing(1)];
+    const different = new Set(busy.flatMap(({ map }) => [...map.rows.values()]));
+    expect(different.size).toBeLessThan(200_000);
+    expect(busy.length).toBeGreaterThanOrEqual(20);
+    expect(calm.length).toBeGreaterThan(2 * busy.length);
+  });
+
   it("are stored once while nothing changes, and dropped if the clock is set back before them", () => {
     const first = moment(1_000);
     const again = { ...first, atMs: 2_000 };
-    expect(withMoment([first], again)).toEqual([first]);
+    const moments = withMoment([], first);
+    expect(withMoment(moments, again)).toBe(moments);
     expect(withMoment(recorded(5), moment(2_500)).map(({ atMs }) => atMs)).toEqual([
       1_000, 2_000, 2_500,
     ]);

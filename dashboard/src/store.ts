@@ -1,7 +1,7 @@
 /** The data of the page: the views from the server, the cluster's clock, and the state of the connection. */
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { place } from "./place.ts";
-import { type Moment, momentAt, type Shown, withMoment } from "./recording.ts";
+import { type KeptMoment, momentAt, type Shown, withMoment } from "./recording.ts";
 import type {
   Act,
   CostRow,
@@ -43,7 +43,7 @@ const live = {
 type ViewName = keyof typeof live;
 
 /** What the page has recorded since it was opened. */
-export const moments = signal<readonly Moment[]>([]);
+export const moments = signal<readonly KeptMoment[]>([]);
 /** The recorded time that the page shows, by the cluster's clock. Undefined: it shows the present. */
 export const shownAtMs = signal<number | undefined>(undefined);
 

@@ -14,8 +14,8 @@ const TYPES = { html: "text/html", js: "text/javascript", css: "text/css", svg: 
 const NODES = [300, 5_000];
 /** Number of moments that are sent: more than the page keeps. */
 const MOMENTS = 1_000;
-/** Share of the nodes that change from one moment to the next. */
-const CHANGED = 0.01;
+/** Shares of the nodes that change from one moment to the next. */
+const CHANGED = [0.01, 0.4];
 const MIB = 2 ** 20;
 
 let stream: ServerResponse | undefined;
@@ -60,8 +60,8 @@ function head(nodes: number): object {
   return { nodes, pods: nodes * 10, waiting: 0, ...sums };
 }
 
-function sendMoment(nodes: number, moment: number): void {
-  const count = moment === 0 ? nodes : Math.ceil(nodes * CHANGED);
+function sendMoment(nodes: number, moment: number, share: number): void {
+  const count = moment === 0 ? nodes : Math.ceil(nodes * share);
   const first = moment === 0 ? 0 : (moment * count) % nodes;
   const set = Object.fromEntries(
     Array.from({ length: count }, (_, at) => (first + at) % nodes).map((index) => [
@@ -78,7 +78,9 @@ if (executablePath === undefined) throw new Error("no Chromium: apt-get install 
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 try {
-  for (const nodes of NODES) {
+  for (const [nodes, share] of NODES.flatMap((count) =>
+    CHANGED.map((one) => [count, one] as const),
+  )) {
     const page = await browser.newPage({ viewport: { width: 1_280, height: 800 } });
     const session = await page.context().newCDPSession(page);
     const heapMib = async () => {
@@ -87,12 +89,12 @@ try {
     };
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     await page.getByText("● live").waitFor();
-    sendMoment(nodes, 0);
+    sendMoment(nodes, 0, 1);
     await page.locator(".strip", { hasText: "nodes" }).waitFor();
     await page.waitForTimeout(1_000);
     const before = await heapMib();
     for (let moment = 1; moment <= MOMENTS; moment++) {
-      sendMoment(nodes, moment);
+      sendMoment(nodes, moment, share);
       // Pauses, so that the page can process each moment.
       if (moment % 10 === 0) await page.waitForTimeout(20);
     }
@@ -102,7 +104,7 @@ try {
     const after = await heapMib();
     const all = [before, after, after - before].map((mib) => mib.toFixed(1));
     console.log(
-      `${nodes} nodes, ${kept} moments kept: ${all[0]} -> ${all[1]} MiB, time bar ${all[2]} MiB`,
+      `${nodes} nodes, ${share * 100} % change, ${kept} moments kept: ${all[0]} -> ${all[1]} MiB, time bar ${all[2]} MiB`,
     );
     await page.close();
   }
