@@ -1,7 +1,7 @@
 /**
- * Turns the `x-kubernetes-validations` of a CRD version into one check. Rules are compiled once. An object is
- * converted to CEL values once and walked together with its schema. Transition rules (which name `oldSelf`) run
- * only where an old value exists, or if they have `optionalOldSelf`. Other rules do not run over parts that an
+ * Turns the `x-kubernetes-validations` of a CRD version into one check. A rule is compiled when it first runs. An
+ * object is converted to CEL values once and walked together with its schema. Transition rules (which name `oldSelf`)
+ * run only where an old value exists, or if they have `optionalOldSelf`. Other rules do not run over parts that an
  * update did not change.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go
  */
@@ -17,9 +17,11 @@ export type RuleCheck = (next: KubeObject, current: KubeObject | undefined) => F
 
 interface Rule {
   readonly source: ValidationRule;
-  /** A text is the compile error. It is reported whenever the rule would run. */
-  readonly program: Program | string;
-  readonly message: Program | undefined;
+  /**
+   * Undefined: the rule did not run yet, so it is not compiled. A command that reads one NodePool needs few of the rules
+   * of all kinds. A text is the compile error. It is reported whenever the rule would run.
+   */
+  program: Program | string | undefined;
   readonly isTransition: boolean;
 }
 
@@ -50,7 +52,7 @@ interface Judgement {
 /** The check of a schema without any rule: it never fails. */
 export const NO_RULES: RuleCheck = () => [];
 
-/** Compiles the rules of `schema` and of all schemas below it. */
+/** The check of the rules of `schema` and of all schemas below it. Each rule is compiled when it first runs. */
 export function compileRules(schema: Schema): RuleCheck {
   const root = nodeOf(schema, new Set());
   if (root === undefined) return NO_RULES;
@@ -119,14 +121,7 @@ function nodeOf(schema: Schema, above: ReadonlySet<Schema>): Node | undefined {
 }
 
 function compileRule(source: ValidationRule): Rule {
-  const message =
-    source.messageExpression === undefined ? undefined : compile(source.messageExpression);
-  return {
-    source,
-    program: compile(source.rule),
-    message: typeof message === "string" ? undefined : message,
-    isTransition: /\boldSelf\b/.test(source.rule),
-  };
+  return { source, program: undefined, isTransition: /\boldSelf\b/.test(source.rule) };
 }
 
 function check(node: Node, place: Place, judgement: Judgement): void {
@@ -200,12 +195,14 @@ function judge(
   place: Place,
   judgement: Judgement,
 ): FieldError | undefined {
-  const { source, program } = rule;
+  const { source } = rule;
   if (rule.isTransition && place.oldSelf === undefined && source.optionalOldSelf !== true) {
     return undefined;
   }
   const type = schema.type ?? "";
   const text = (source.message ?? source.rule).trim();
+  rule.program ??= compile(source.rule);
+  const { program } = rule;
   if (typeof program === "string") {
     return invalid(place.path, type, `rule compile error: compilation failed: ERROR: ${program}`);
   }
@@ -243,8 +240,10 @@ function messageOf(
   bindings: Readonly<Record<string, unknown>>,
   budget: Budget,
 ): string {
-  if (rule.message !== undefined) {
-    const { value } = run(rule.message, bindings, budget) as { value?: unknown };
+  const { messageExpression } = rule.source;
+  const message = messageExpression === undefined ? "" : compile(messageExpression);
+  if (typeof message !== "string") {
+    const { value } = run(message, bindings, budget) as { value?: unknown };
     if (typeof value === "string" && value.trim() !== "" && isMessage(value)) {
       return value.trim();
     }
