@@ -227,6 +227,19 @@ describe("the feed of console views", () => {
     feed.close();
   });
 
+  it("has the map ready for the first viewer after it was warmed up", async () => {
+    const { clock, source, feed, sink } = start();
+    const scene = await source.scene({ early: true });
+    source.scene = async () => scene;
+    await feed.warm();
+    // From now on, no map can be made.
+    source.room = new Promise(() => undefined);
+    feed.watch(["map"], sink);
+    await clock.advance(0);
+    expect(sink.of("map")).toMatchObject([{ whole: true, head: { nodes: 0 } }]);
+    feed.close();
+  });
+
   it("reports a failed reading, keeps the earlier views, and continues", async () => {
     const { clock, source, feed, sink } = start();
     feed.watch(["map"], sink);

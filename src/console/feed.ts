@@ -141,10 +141,11 @@ export class Feed {
     return question(await this.#source.scene());
   }
 
-  /** Reads the cluster as for a first viewer: what a page shows first, then the rest. */
+  /** Reads the cluster and makes the map as for a first viewer: what a page shows first, then the rest. */
   async warm(): Promise<void> {
     this.#keepOpen();
-    await (await this.#source.scene({ early: true })).fleet();
+    const scene = await this.#source.scene({ early: true });
+    await this.#begin("map", scene);
     // The views of a viewer that came meanwhile go first. The rest is read after them.
     if (this.#viewers.size === 0) await (await this.#source.scene()).fleet();
   }
@@ -219,17 +220,23 @@ export class Feed {
       if (![...this.#viewers].some(({ views }) => views.includes(name))) continue;
       if (scene.loading !== undefined && !EARLY.has(name)) continue;
       if (this.#shown.get(name)?.scene === scene) this.#send(name);
-      else if (!this.#making.has(name)) {
-        const making = this.#make(name, scene);
-        this.#making.set(name, making);
-        mustNotFail(making, `making ${name}`);
-      }
+      else mustNotFail(this.#begin(name, scene), `making ${name}`);
     }
     for (const viewer of this.#viewers) {
       if (!viewer.sink.isReady || viewer.clockSaid === scene.nowMs) continue;
       viewer.sink.send("clock", JSON.stringify({ nowMs: scene.nowMs }));
       viewer.clockSaid = scene.nowMs;
     }
+  }
+
+  /** Makes the view, unless it is being made. */
+  #begin(name: ConsoleViewName, scene: ConsoleScene): Promise<void> {
+    let making = this.#making.get(name);
+    if (making === undefined) {
+      making = this.#make(name, scene);
+      this.#making.set(name, making);
+    }
+    return making;
   }
 
   async #make(name: ConsoleViewName, scene: ConsoleScene): Promise<void> {
@@ -240,8 +247,8 @@ export class Feed {
       const isSame =
         shown?.parts !== undefined && parts !== undefined && haveSameItems(parts, shown.parts);
       const now = isSame ? shown.now : await this.#run(writtenFrom(making, shown?.now));
-      // All viewers may have left meanwhile. Then the next viewer gets a new view.
-      if (this.#scene === undefined) return;
+      // The watches may have been closed meanwhile. Then the next viewer gets a new view.
+      if (this.#close === undefined) return;
       const begunMs = this.#clock.elapsedMs();
       this.#shown.set(name, { scene, parts, now });
       this.#send(name);
