@@ -38,7 +38,13 @@ const DAY_MS = 24 * 3_600_000;
 /** How many nodes may be disrupted at each time of the coming week, as bars and, for screen readers, as text. */
 function Week({ row: { week, name } }: { row: PoolRow }) {
   const [first] = week[0]?.spans ?? [];
-  if (first === undefined) return null;
+  if (first === undefined)
+    return (
+      <p class="muted">
+        The budgets of the coming week show here as soon as a node of this pool is initialized:
+        budgets count no other nodes.
+      </p>
+    );
   const beginMs = Date.parse(first.from);
   const share = (from: string, to: string) =>
     (100 * (Date.parse(to) - Date.parse(from))) / (7 * DAY_MS);

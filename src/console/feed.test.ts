@@ -5,6 +5,7 @@ import type { Fleet, FleetNode } from "../core/answers/fleet.ts";
 import { NO_MOVES } from "../core/answers/moves-under-way.ts";
 import { Feed } from "./feed.ts";
 import type { ConsoleScene, ConsoleSource } from "./source.ts";
+import type { HealthHead } from "./views/health.ts";
 
 const FLEET: Fleet = {
   at: "2026-01-01T00:00:00Z",
@@ -237,6 +238,30 @@ describe("the feed of console views", () => {
     feed.watch(["map"], sink);
     await clock.advance(0);
     expect(sink.of("map")).toMatchObject([{ whole: true, head: { nodes: 0 } }]);
+    feed.close();
+  });
+
+  it("tells how long the views of the last round took", async () => {
+    const { clock, source, sink } = start();
+    let spentMs = 0;
+    const busy = {
+      after: clock.after.bind(clock),
+      sleep: clock.sleep.bind(clock),
+      elapsedMs: () => clock.elapsedMs() + spentMs,
+    };
+    const feed = new Feed(source, busy);
+    // The view of the pools takes 7 ms to send. It is sent once, because it does not change.
+    const slow = {
+      isReady: true,
+      send: (event: string, data: string) => {
+        if (event === "pools") spentMs += 7;
+        sink.send(event, data);
+      },
+    };
+    feed.watch(["health", "pools"], slow);
+    await clock.advance(2_500);
+    const took = sink.of("health").map((patch) => (patch as { head: HealthHead }).head.readingMs);
+    expect(took).toEqual([0, 7, 0]);
     feed.close();
   });
 

@@ -110,6 +110,8 @@ export class Feed {
   #lingering: Timer | undefined;
   #isReading = false;
   #readingMs = 0;
+  /** Milliseconds of the last complete round, for people. */
+  #lastReadingMs = 0;
   #scene: ConsoleScene | undefined;
   readonly #shown = new Map<ConsoleViewName, Shown>();
   /** Views that are being made. */
@@ -179,6 +181,7 @@ export class Feed {
 
   async #round(): Promise<void> {
     this.#isReading = true;
+    this.#lastReadingMs = this.#readingMs;
     this.#readingMs = 0;
     try {
       const scene = await this.#source.scene({ early: true });
@@ -320,7 +323,7 @@ export class Feed {
         return madeOf([pools], () => poolsView(pools));
       }
       case "health": {
-        const make = () => healthView(scene, Math.round(this.#readingMs), this.#viewers.size);
+        const make = () => healthView(scene, Math.round(this.#lastReadingMs), this.#viewers.size);
         return { make: () => inOneStep(make) };
       }
       case "vitals": {

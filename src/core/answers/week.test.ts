@@ -75,3 +75,14 @@ it("the week takes percentages of the nodes that budgets count: those that came 
   const week = weekOf({ nowMs: NOW_MS, nodes: half as NodeView[], clusterBudgets: [] }, pool);
   expect(week[0]?.spans).toMatchObject([{ allowed: 3 }]);
 });
+
+it("the week is empty while budgets count no node, unless a budget is invalid", () => {
+  const starting = nodes.map((node) => ({ ...node, initialized: false })) as NodeView[];
+  const weekAt = (budgets: readonly Budget[]) => {
+    const pool = { id: "nodepool/a", disruption: { budgets } } as unknown as Pool;
+    return weekOf({ nowMs: NOW_MS, nodes: starting, clusterBudgets: [] }, pool);
+  };
+  expect(weekAt([{ nodes: "100%" }])).toEqual([]);
+  expect(weekAt([{ nodes: "many" }])[0]?.spans[0]?.allowed).toBeUndefined();
+  expect(weekAt([{ nodes: "many" }])).toHaveLength(3);
+});

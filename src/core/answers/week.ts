@@ -32,7 +32,10 @@ export interface ReasonWeek {
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 
-/** The calendar of a pool, one row for each reason. */
+/**
+ * The calendar of a pool, one row for each reason. Empty: the budgets count no node of the pool, so they allow none at
+ * any time, however open they are. An invalid budget is shown even then.
+ */
 export function weekOf(
   { nowMs, nodes, clusterBudgets }: Pick<Picture, "nowMs" | "nodes" | "clusterBudgets">,
   { id, disruption: { budgets } }: Pick<Pool, "id" | "disruption">,
@@ -43,7 +46,7 @@ export function weekOf(
   const managed = counts.all.nodes;
   const endMs = nowMs + WEEK_MS;
   const cuts = [nowMs, ...changesWithin([...budgets, ...clusterBudgets], nowMs, endMs), endMs];
-  return REASONS.map((reason) => {
+  const week = REASONS.map((reason) => {
     const spans: Span[] = [];
     for (let index = 0; index + 1 < cuts.length; index++) {
       const atMs = cuts[index] as number;
@@ -59,4 +62,6 @@ export function weekOf(
     }
     return { reason, spans };
   });
+  const isBroken = week.some(({ spans }) => spans.some(({ allowed }) => allowed === undefined));
+  return own === 0 && !isBroken ? [] : week;
 }
