@@ -88,6 +88,19 @@ describe("the action that takes capacity from a zone", () => {
   });
 });
 
+describe("the actions on a Node and on a Deployment", () => {
+  it("name the field and the object if there is none of that name", async () => {
+    world = await openWorld({ sells: isUsual });
+    const actor = actorWith(toldClock().clock, world);
+    await expect(actOnSandbox(actor, "break", { node: "none" })).rejects.toThrow(
+      'node: "none": there is no such Node',
+    );
+    await expect(
+      actOnSandbox(actor, "scale", { deployment: "shop/none", replicas: "3" }),
+    ).rejects.toThrow('deployment: "shop/none": there is no such Deployment');
+  });
+});
+
 describe("the action that plays a scenario", () => {
   it("offers the scenarios of the present provider by name", () => {
     const of = (provider: "aws" | "kwok") =>

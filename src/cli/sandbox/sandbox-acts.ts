@@ -10,6 +10,7 @@ import { mustNotFail } from "../../base/must-not-fail.ts";
 import type { PacedClock } from "../../base/paced-clock.ts";
 import type { Act } from "../../console/source.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
+import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { applyCloudFault } from "../../sandbox/scenario/cloud-fault.ts";
 import { discoverResources } from "../../sandbox/scenario/resources.ts";
 import { runScenario } from "../../sandbox/scenario/run-scenario.ts";
@@ -102,8 +103,9 @@ export async function actOnSandbox(
     case "break": {
       const node = values["node"] ?? "";
       if (node === "") throw new CliError("node: say its name");
-      const { spec } = await client.get(NODE, { name: node });
-      const instanceId = spec?.providerID?.split("/").at(-1) ?? "";
+      const found = await getIfThere(client, NODE, { name: node });
+      if (found === undefined) throw new CliError(`node: "${node}": there is no such Node`);
+      const instanceId = found.spec?.providerID?.split("/").at(-1) ?? "";
       if (!instanceId.startsWith("i-"))
         throw new CliError(`node: ${node} does not run on a machine of the simulated AWS`);
       aws.controls.stopInstance(instanceId);
@@ -165,8 +167,11 @@ async function scale(client: KubeClient, deployment: string, replicas: string): 
   const count = Number(replicas);
   if (!/^\d+$/.test(replicas) || count > MOST_REPLICAS)
     throw new CliError(`replicas: "${replicas}": wanted a whole number from 0 to ${MOST_REPLICAS}`);
+  const ref = { name, namespace };
+  if ((await getIfThere(client, DEPLOYMENT, ref)) === undefined)
+    throw new CliError(`deployment: "${namespace}/${name}": there is no such Deployment`);
   const body = { spec: { replicas: count } };
-  await client.patch(DEPLOYMENT, { name, namespace }, { type: "merge", body }, "scale");
+  await client.patch(DEPLOYMENT, ref, { type: "merge", body }, "scale");
   return `Deployment ${namespace}/${name} wants ${count} replicas`;
 }
 
