@@ -13,7 +13,9 @@ export interface BrowserPage {
     options: { hasText: string },
   ): { waitFor(options: object): Promise<void> };
   context(): {
-    newCDPSession(page: BrowserPage): Promise<{ send(method: string): Promise<{ usedSize: number }> }>;
+    newCDPSession(
+      page: BrowserPage,
+    ): Promise<{ send(method: string): Promise<{ usedSize: number }> }>;
   };
 }
 

@@ -1,7 +1,7 @@
 /**
  * `npx tsx bench/console/left-open.ts [--nodes 5000] [--minutes 60] [--events rollout]`: leaves the console's map open
- * while 1,000 pod events arrive each second. Each minute it prints the page's heap after garbage collection, and of the
- * serving process its memory and the smallest heap of that minute, which is what remains after a garbage collection.
+ * while 1,000 pod events arrive each second. Each minute it prints the page's heap after garbage collection. It also
+ * prints the memory of the serving process, and its smallest heap in that minute.
  */
 import { readFileSync } from "node:fs";
 import { scriptFlags } from "../../scripts/script-flags.ts";

@@ -67,6 +67,12 @@ export function* leastFix(
 /** Whether the edits are enough. */
 type IsEnough = (edits: readonly Edit[]) => Steps<boolean>;
 
+/** The answer that edits are not enough, because no further plan is allowed. */
+// biome-ignore lint/correctness/useYield: the answer needs no plan.
+export function* notEnough(): Steps<boolean> {
+  return false;
+}
+
 /** The pod that needs a fix, and the check whether edits are enough. */
 interface Asking {
   readonly pod: Pod;

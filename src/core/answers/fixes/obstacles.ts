@@ -7,6 +7,7 @@ import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod, Toleration } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { formatTaint } from "../../../apis/core/tolerations.ts";
+import type { Pool } from "../../../apis/hub/pool.ts";
 import { isDomainOrBelow, labelDomain } from "../../../apis/karpenter/labels.ts";
 import { formatResource, type Resources } from "../../../apis/resources.ts";
 import { compareText } from "../../../base/text-order.ts";
@@ -386,4 +387,24 @@ function nearest(a: TypeMiss, b: TypeMiss): number {
 /** The requirement in upstream's format. Bounds are written without `Exists`. */
 function requirementText(requirement: Requirement): string {
   return formatRequirement(requirement).replace(/ Exists (?=[<>])/, " ");
+}
+
+/** Ways that set the minValues of one requirement of the pool to 1. */
+export function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
+  return requirements
+    .filter(({ minValues }) => (minValues ?? 0) > 1)
+    .map(({ key, minValues: from = 1 }) => [
+      { on: "pool", poolId, change: "minValues", key, from, to: 1 },
+    ]);
+}
+
+/** The largest cost of one obstacle in the comparison of nodes. Higher costs count as this cost. */
+const MOST_COST = 1_000;
+
+/**
+ * The cost of removing the obstacles, scaled to less than 1. It decides between nodes that are otherwise equally close.
+ */
+export function removalCost(obstacles: readonly Obstacle[]): number {
+  const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_COST));
+  return least.reduce((sum, one) => sum + one, 0) / (MOST_COST * 100);
 }

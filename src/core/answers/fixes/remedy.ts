@@ -6,7 +6,6 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
-import type { Pool } from "../../../apis/hub/pool.ts";
 import { controllerOf, keyOf } from "../../../apis/meta.ts";
 import { Heap } from "../../../base/heap.ts";
 import { atOnce, type Steps } from "../../../base/steps.ts";
@@ -33,14 +32,16 @@ import {
 import { type Edit, editedPod, editText } from "./edits.ts";
 import { KnownFixes } from "./known-fixes.ts";
 import { largestAmounts } from "./largest-amount.ts";
-import { firstEnough, leastFix } from "./least-fix.ts";
+import { firstEnough, leastFix, notEnough } from "./least-fix.ts";
 import { type Counted, fittedLimits, largestOf, limitWays } from "./limit-ways.ts";
 import {
   costOf,
   domainWays,
   labelObstacles,
+  minValuesWays,
   type Obstacle,
   type PodAndPool,
+  removalCost,
   smallerWays,
   type TypeMiss,
   taintObstacles,
@@ -99,8 +100,6 @@ const LOOKS_PER_CLASS = 300;
 const PLANNED_PODS = 200_000;
 /** The most edits of a fix. A fix with more edits would be a new design of the workload. */
 const MOST_EDITS = 4;
-/** The largest cost of one obstacle in the comparison of nodes. Higher costs count as this cost. */
-const MOST_COST = 1_000;
 const NO_WAY: Obstacle = { texts: [], ways: [] };
 /** The most required terms of a pod, and the most places of its volumes, that are tried. */
 const TRIED_TERMS = 4;
@@ -171,11 +170,6 @@ export function* remediesInSteps(
     yield* makeSmall(search, MORE_PLANS_PER_FIX);
   }
   return new Map(searches.flatMap((search) => search.remedies(shared.get(search))));
-}
-
-// biome-ignore lint/correctness/useYield: the answer needs no plan.
-function* notEnough(): Steps<boolean> {
-  return false;
 }
 
 /** An estimate of the work of one plan. */
@@ -497,23 +491,7 @@ class Search {
   }
 }
 
-/**
- * The cost of removing the obstacles, scaled to less than 1. It decides between nodes that are otherwise equally close.
- */
-function removalCost(obstacles: readonly Obstacle[]): number {
-  const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_COST));
-  return least.reduce((sum, one) => sum + one, 0) / (MOST_COST * 100);
-}
-
 function ownerOf(pod: Pod): string | undefined {
   const owner = controllerOf(pod);
   return owner && `${pod.metadata.namespace} ${owner.kind} ${owner.name}`;
-}
-
-function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
-  return requirements
-    .filter(({ minValues }) => (minValues ?? 0) > 1)
-    .map(({ key, minValues: from = 1 }) => [
-      { on: "pool", poolId, change: "minValues", key, from, to: 1 },
-    ]);
 }
