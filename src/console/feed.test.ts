@@ -248,6 +248,7 @@ describe("the feed of console views", () => {
       after: clock.after.bind(clock),
       sleep: clock.sleep.bind(clock),
       elapsedMs: () => clock.elapsedMs() + spentMs,
+      turnMs: () => 0,
     };
     const feed = new Feed(source, busy);
     // The view of the pools takes 7 ms to send. It is sent once, because it does not change.
