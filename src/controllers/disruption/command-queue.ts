@@ -451,10 +451,9 @@ async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): 
     world.events.publish(...terminating(objectsOf(candidate), generation, reason));
   underWay.note(one, node.name, "told");
   const isMarked = (live: NodeClaim) => recordOf(live)?.id === one.record.id;
-  const act = isRepair ? "unhealthy" : "disrupted";
   const prepare = (live: NodeClaim) => boundDrain(world, live, one.record.graceMs);
   const proof = { stillHolds: isMarked, ...(isRepair ? { prepare } : {}) };
-  const ended = await deleteClaim(world, claim, act, proof);
+  const ended = await deleteClaim(world, claim, isRepair ? "unhealthy" : "disrupted", proof);
   if (ended === "held")
     throw new Error(`NodeClaim ${claim.metadata.name} is held: its events say why`);
   // Recorded only after the node is untainted, because this function runs again if that fails.

@@ -171,11 +171,11 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
       drained.push(node);
   }
   if (drained.length > 0) {
-    for (const node of drained) await deleteToDrain(world, node, "leaked");
+    for (const node of drained) await deleteToDrain(world, node, { act: "leaked" });
     return "ended";
   }
   await endInstance(world, instance, []);
-  for (const node of standing) await deleteNode(world, node, "leaked");
+  for (const node of standing) await deleteNode(world, node, { act: "leaked" });
   return "ended";
 }
 
@@ -299,37 +299,35 @@ function kindsOfLostClaim(node: Node): readonly Kind[] {
   return nodeGeneration(node, undefined) === "alpha" ? CLAIM_KINDS : [NODE_CLAIM as Kind];
 }
 
+/** Why a Node is deleted. `waiting`: the claim that waits for it. */
+interface NodeDeletion {
+  readonly act: InstanceAct;
+  readonly waiting?: NodeClaim;
+}
+
 /**
  * Deletes a Node that must be drained first. Before that its finalizer is added again, because another program may have
  * removed it. Without the finalizer the Node would be gone at once, and its instance would be terminated while pods run
- * on it. `waiting`: the claim that waits for the deletion. Rejects if the Node stays as it was.
+ * on it. Rejects if the Node stays as it was.
  */
-export async function deleteToDrain(
-  world: World,
-  node: Node,
-  name: InstanceAct,
-  ...waiting: readonly NodeClaim[]
-): Promise<void> {
+export async function deleteToDrain(world: World, node: Node, why: NodeDeletion): Promise<void> {
   if (isDeleting(node)) return;
   const held = await addFinalizer(world.kube, NODE, node, TERMINATION_FINALIZER);
   if (held === undefined) return;
   if (!hasFinalizer(held, TERMINATION_FINALIZER))
     throw new Error(`Node ${node.metadata.name} loses its finalizer again, waiting`);
-  await deleteNode(world, held, name, ...waiting);
+  await deleteNode(world, held, why);
 }
 
 /**
  * Deletes this Node, not a later one of the same name. Its finalizer makes node.termination drain it first. Rejects if
  * the API server answers and the Node stays as it was, and publishes an event that says so.
  */
-export async function deleteNode(
-  world: World,
-  node: Node,
-  name: InstanceAct,
-  ...waiting: readonly NodeClaim[]
-): Promise<void> {
+export async function deleteNode(world: World, node: Node, why: NodeDeletion): Promise<void> {
   const doubt = await deleteProven(world, NODE as Kind, node);
   if (typeof doubt === "string") return;
-  tellHeld(world, { name: node.metadata.name, act: instanceAct(name), doubt }, [node, ...waiting]);
+  const { act, waiting } = why;
+  const objects = waiting === undefined ? [node] : [node, waiting];
+  tellHeld(world, { name: node.metadata.name, act: instanceAct(act), doubt }, objects);
   throw new Error(`Node ${node.metadata.name} is held: its events say why`);
 }

@@ -9,7 +9,7 @@ import { isNotFound } from "../errors.ts";
 import type { PatchObject } from "./client.ts";
 
 /** The API server answered a change of an object as if it were done, and did not store it. */
-export class NotStoredError extends Error {
+class NotStoredError extends Error {
   constructor({ kind }: Kind, name: string) {
     super(
       `the API server answered a change of ${kind} ${name} and did not store it; is its CustomResourceDefinition older than this version, or does a webhook undo the change?`,
@@ -51,7 +51,9 @@ export const patchObject: PatchObject = async (client, kind, before, after) => {
   }
 };
 
-/** The answer to a patch of `before`. Throws if it shows that nothing was stored: each stored change has a new version. */
+/**
+ * The answer to a patch of `before`. Throws if it shows that nothing was stored: each stored change has a new version.
+ */
 function stored<T extends KubeObject>(kind: Kind<T>, before: T, patch: unknown, answer: T): T {
   const { resourceVersion, name } = before.metadata;
   if (resourceVersion === undefined || answer.metadata?.resourceVersion !== resourceVersion)

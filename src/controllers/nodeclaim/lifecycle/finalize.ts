@@ -189,7 +189,8 @@ async function drainNodes(
     .filter((node) => isJoined(claim, node) || podsOn(node).some(isReschedulable));
   const [first] = mirrored;
   if (isHeldForStranger(world, claim, mirrored)) return requeueAfter(HELD_RETRY_MS);
-  for (const node of mirrored) await deleteToDrain(world, node, "claimDeleted", claim);
+  for (const node of mirrored)
+    await deleteToDrain(world, node, { act: "claimDeleted", waiting: claim });
   if (first !== undefined) {
     const { uid = claim.metadata.name } = claim.metadata;
     memory.leaving.set(keyOfClaim(claim), { uid, seenAs: first.metadata.name });
@@ -207,7 +208,8 @@ async function drainNodes(
     if (isUsed) unseen.push(node);
   }
   if (isHeldForStranger(world, claim, unseen)) return requeueAfter(HELD_RETRY_MS);
-  for (const node of unseen) await deleteToDrain(world, node, "claimDeleted", claim);
+  for (const node of unseen)
+    await deleteToDrain(world, node, { act: "claimDeleted", waiting: claim });
   // Once the watch has delivered the deletion of the Node, it is drained like other Nodes.
   return unseen.length === 0 ? undefined : requeueAfter(LOOK_AGAIN_MS);
 }
@@ -281,7 +283,8 @@ function keyOfClaim(claim: NodeClaim): string {
 /** Deletes Nodes that joined although their instance is gone. */
 async function deleteNodes(world: World, { status }: NodeClaim): Promise<void> {
   const left = nodes(world).byIndex("providerId", status?.providerID ?? "");
-  for (const node of left) if (!isDeleting(node)) await deleteNode(world, node, "claimDeleted");
+  for (const node of left)
+    if (!isDeleting(node)) await deleteNode(world, node, { act: "claimDeleted" });
 }
 
 function report(world: World, claim: NodeClaim): void {
