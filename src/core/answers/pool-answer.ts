@@ -110,9 +110,8 @@ export function* poolAnswer(
     ...(isReplacedFirst(pool, picture.expiry) ? (["Expired"] as const) : []),
     ...(picture.settings.repair === undefined ? [] : (["Unhealthy"] as const)),
   ];
-  const disruptions = reasons
-    .map((reason) => allowedFor(picture, pool, reason))
-    .map((one) => (own.length === 0 ? unlessNow(one, nowMs) : one));
+  const allowed = reasons.map((reason) => allowedFor(picture, pool, reason));
+  const disruptions = own.length > 0 ? allowed : allowed.map((one) => unlessNow(one, nowMs));
   const soonest = disruptions.flatMap((one) => one.nextAllowedDisruption ?? []).sort()[0];
   const usage = usageOf(picture.nodes, pool.id);
   const { policy, consolidateAfter, expireAfter } = pool.disruption;
