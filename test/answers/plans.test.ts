@@ -9,8 +9,8 @@ import { judge, type PlanClass, planVerdict } from "./plans.ts";
 
 const ONE = process.env["ANSWERS_SEED"];
 const COUNT = Math.ceil(Number(process.env["ANSWERS_SEEDS"] ?? 60) / 10);
-/** Seed 13: a pod with another planned node takes the room. Seed 18: a pod that a limit leaves pending takes it. */
-const STRANDED = [13, 18];
+/** A pod takes the room that was planned for another one. In seed 18 it is a pod that a limit leaves pending. */
+const STRANDED = [18, 22];
 const FIRST = Array.from({ length: COUNT }, (_, seed) => seed);
 const SEEDS = ONE === undefined ? [...new Set([...FIRST, ...STRANDED])] : [Number(ONE)];
 

@@ -9,6 +9,7 @@ import {
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
 } from "../../apis/resource/kinds.ts";
+import { GREEDY_PLANNER } from "../../core/planner/planner-options.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { compileDeviceSelector } from "../../readers/device-selectors.ts";
 import { node, nodeClaim, nodePool, pod } from "../../testing/builders.ts";
@@ -214,7 +215,8 @@ describe("a NodeClaim that the API server finds invalid", () => {
     sizes: readonly string[],
     { status = 422, limits = {} }: { status?: number; limits?: Record<string, string> } = {},
   ) {
-    const world = fakeWorld();
+    // The greedy rules put all pods on one node.
+    const world = fakeWorld({ planner: GREEDY_PLANNER });
     await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
     const pool = nodePool({ spec: { limits }, template: { nodeClassRef: CLASS_REF } });
     const conditions = [{ type: "Ready", status: "True" as const }];

@@ -112,7 +112,8 @@ describe("pods that are spread over zones", () => {
     const some = PODS.slice(0, 20);
     expect(plan(some, options).priceMicroUsd).toBeLessThan(byRules(some).priceMicroUsd);
     const few = PODS.slice(0, 19);
-    expect(plan(few, options)).toEqual(byRules(few));
+    // Other sources save a little, a packing saves more.
+    expect(plan(few, { ...options, minSaving: 0.25 })).toEqual(byRules(few));
     expect(plan(few).priceMicroUsd).toBeLessThan(byRules(few).priceMicroUsd);
   });
 
