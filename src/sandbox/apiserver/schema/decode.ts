@@ -149,20 +149,12 @@ function readFields(
     const item = child === undefined ? undefined : read(child, value[key], field, unknown);
     if (child === undefined && value[key] !== undefined) unknown.push(pathOf(field));
     if (item !== value[key]) isSame = false;
-    if (child === undefined || item === undefined || isLeftOut(schema, key, item, struct)) {
-      isSame = false;
-      continue;
-    }
-    result[key] = item;
+    const isKept = schema.required?.includes(key) === true || TOLD_FROM_NONE[struct]?.has(key);
+    const isLeftOut = child !== undefined && isEmptyContainer(child, item) && isKept !== true;
+    if (item === undefined || isLeftOut) isSame = false;
+    else result[key] = item;
   }
   return isSame ? value : result;
-}
-
-/** Whether Go leaves the field out because its value is an empty map or list. */
-function isLeftOut(schema: Schema, key: string, item: unknown, struct: string): boolean {
-  const child = schema.properties?.[key] ?? {};
-  if (!isEmptyContainer(child, item)) return false;
-  return schema.required?.includes(key) !== true && TOLD_FROM_NONE[struct]?.has(key) !== true;
 }
 
 function readArray(
