@@ -355,7 +355,7 @@ describe("status checks that fail everywhere", () => {
     expect((await running()).length).toBe(16);
     const pool = await world.get("NodePool", "default", "karpenter.sh/v1");
     expect(condition(pool, "InvoluntaryEndsStopped")?.message).toContain(
-      "More than 5 nodes would end",
+      "More than 5 of 10 nodes would end",
     );
     // The brake does not hold back interruptions that the cloud announces.
     for (const id of left) controls.impair(id, { Events: [{ Code: "instance-retirement" }] });

@@ -58,29 +58,3 @@ describe("a patch of a stale object", () => {
     expect(now().status?.conditions).toHaveLength(2);
   });
 });
-
-describe("a patch that the server answers and does not store", () => {
-  const labels = { team: "a" };
-
-  it.each([
-    ["a label", { labels }, {}],
-    ["a condition", {}, { status: { conditions: [condition("Ours")] } }],
-  ])("is an error: %s", async (_, metadata, more) => {
-    const { api, now } = await staleNode();
-    const before = now();
-    const after = { ...before, ...more, metadata: { ...before.metadata, ...metadata } } as Node;
-    const idle = { ...api, patch: async () => now() as never };
-    await expect(patchObject(idle, NODE, before, after)).rejects.toThrow("did not store it");
-    expect(await patchObject(api, NODE, before, after)).toMatchObject(more);
-  });
-
-  it("is none if the object has the change already, or if another program changed the object", async () => {
-    const { api, read, now } = await staleNode();
-    const labelled = { ...now(), metadata: { ...now().metadata, labels } };
-    const has = { ...api, patch: async () => labelled as never };
-    expect(await patchObject(has, NODE, now(), labelled)).toBe(labelled);
-    const other = { ...api, patch: async () => now() as never };
-    const wanted = { ...read, metadata: { ...read.metadata, labels } };
-    expect(await patchObject(other, NODE, read, wanted)).toEqual(now());
-  });
-});
