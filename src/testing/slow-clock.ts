@@ -10,9 +10,9 @@ export function inManyTurns(
   let [lookedAt, turns] = [0, 0];
   const clock = {
     now: () => world.clock.now() + lookedAt * 1_000,
-    elapsedMs: () => world.clock.elapsedMs() + lookedAt++ * 1_000,
+    elapsedMs: () => world.clock.elapsedMs() + lookedAt * 1_000,
     after: world.clock.after.bind(world.clock),
-    turnMs: () => 1_000,
+    turnMs: () => ++lookedAt * 1_000,
     sleep: async () => {
       if (turns++ === 0 || when === "inEach") await between();
     },

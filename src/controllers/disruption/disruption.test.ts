@@ -62,8 +62,8 @@ const slowly =
     let asked = 0;
     return {
       now: () => world.clock.now() + 21 * asked,
-      elapsedMs: () => world.clock.elapsedMs() + 21 * ++asked,
-      turnMs: () => 0,
+      elapsedMs: () => world.clock.elapsedMs() + 21 * asked,
+      turnMs: () => 21 * ++asked,
       after: (delayMs, callback) => world.clock.after(delayMs, callback),
       sleep: async (delayMs) => {
         if (delayMs === 0) await happens(world);
