@@ -3,8 +3,9 @@
  * untainted and kept.
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
+import { withoutCondition } from "../../apis/karpenter/conditions.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import { isDeleting, storedClaim } from "../claims.ts";
+import { changeClaim, isDeleting, storedClaim } from "../claims.ts";
 import { stillDrifts } from "../nodeclaim/drift.ts";
 import { poolById } from "../pools.ts";
 import { openedAsRecovered } from "./repairs.ts";
@@ -47,6 +48,8 @@ async function openedAsFitting(
   if (live === undefined || pool === undefined) return false;
   if (live.metadata.uid !== candidate.claim.metadata.uid || isDeleting(live)) return false;
   if (await stillDrifts(world, live, pool)) return false;
+  // Otherwise the next round would replace the node again, until the drift check asks the cloud again.
+  await changeClaim(world, live, (one) => withoutCondition(one, "Drifted"));
   await leave(deps, candidate, { commandId: record.id, cause: "it fits its NodePool again" });
   return true;
 }

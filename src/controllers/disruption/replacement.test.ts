@@ -454,6 +454,20 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("is not replaced again once it fits again, although it was seen as drifted minutes ago", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(11_000);
+    world.cloud.isDrifted = async () => undefined;
+    await world.join(claimOf(world, replacementOf(world).metadata.name));
+    await world.clock.advance(5_000);
+    expect(condition(claimOf(world, "a"), "Drifted")).toBeUndefined();
+    await world.clock.advance(240_000);
+    expect(taints(world)).toEqual([]);
+    const launched = world.published.filter(({ reason }) => reason === "DisruptionLaunching");
+    expect(new Set(launched.map(({ message }) => message)).size).toBe(1);
+    await world.stop();
+  });
+
   it("loses its Drifted condition when the cloud no longer reports it as drifted", async () => {
     const world = await driftedNode({ limits: { cpu: "3" } });
     await world.clock.advance(2_000);
