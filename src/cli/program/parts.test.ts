@@ -25,4 +25,13 @@ describe("the open parts of a command", () => {
     parts.add(() => new Promise(() => undefined));
     await parts.close(() => undefined, 30);
   });
+
+  it("of which one has a time limit of its own: after it, the others are closed", async () => {
+    const closed: string[] = [];
+    const parts = new Parts();
+    parts.add(() => void closed.push("clock"));
+    parts.add(() => new Promise(() => undefined), 30);
+    await parts.close(() => undefined);
+    expect(closed).toEqual(["clock"]);
+  });
 });

@@ -8,9 +8,14 @@ export class Parts {
   readonly #closers: (() => Promise<void> | void | undefined)[] = [];
   #closing: Promise<void> | undefined;
 
-  /** Adds a part to close. The part added last is closed first. */
-  add(close: () => Promise<void> | void | undefined): void {
-    this.#closers.push(close);
+  /**
+   * Adds a part to close. The part added last is closed first. With `withinMs` (real milliseconds), the next part is
+   * closed by then at the latest.
+   */
+  add(close: () => Promise<void> | void | undefined, withinMs?: number): void {
+    this.#closers.push(
+      withinMs === undefined ? close : () => atMost(Promise.resolve(close()), withinMs),
+    );
   }
 
   /**
@@ -19,13 +24,7 @@ export class Parts {
    */
   async close(failed: (error: unknown) => void, withinMs?: number): Promise<void> {
     this.#closing ??= this.#closeAll(failed);
-    if (withinMs === undefined) return this.#closing;
-    let late: NodeJS.Timeout | undefined;
-    const timeUp = new Promise<void>((resolve) => {
-      late = setTimeout(resolve, withinMs);
-    });
-    await Promise.race([this.#closing, timeUp]);
-    clearTimeout(late);
+    return withinMs === undefined ? this.#closing : atMost(this.#closing, withinMs);
   }
 
   async #closeAll(failed: (error: unknown) => void): Promise<void> {
@@ -36,5 +35,18 @@ export class Parts {
         failed(error);
       }
     }
+  }
+}
+
+/** Waits for the promise, at most `ms` real milliseconds. */
+async function atMost(promise: Promise<void>, ms: number): Promise<void> {
+  let late: NodeJS.Timeout | undefined;
+  const timeUp = new Promise<void>((resolve) => {
+    late = setTimeout(resolve, ms);
+  });
+  try {
+    await Promise.race([promise, timeUp]);
+  } finally {
+    clearTimeout(late);
   }
 }

@@ -40,6 +40,12 @@ import { heldTrace, tracePrinter } from "./trace-printer.ts";
 /** Milliseconds in which a failed sandbox must close. */
 const CLOSE_WITHIN_MS = 5_000;
 
+/**
+ * Milliseconds in which the simulated cluster may finish what it has begun, such as the creation of a thousand pods.
+ * Then its clock stops, and no further request of it is answered.
+ */
+const FINISH_WITHIN_MS = 1_000;
+
 /** Runs the sandbox until it is interrupted, or runs one scenario. */
 export async function runSandbox(flags: SandboxFlags): Promise<void> {
   // The SDK's warning about Node versions is for developers, not for users of the sandbox.
@@ -103,7 +109,7 @@ async function serve(
       });
     },
   });
-  parts.add(() => box.stop());
+  parts.add(() => box.stop(), FINISH_WITHIN_MS);
   const file = resolve(flags.kubeconfig);
   const directory = `${dirname(file)}/pki`;
   const served = { port: flags.port, directory, clock, log };
