@@ -49,6 +49,24 @@ describe("paced clock", () => {
     clock.stop();
   });
 
+  it("resumes no work after it was stopped, not even work that takes one turn after the other", async () => {
+    const clock = new PacedClock(1);
+    let turns = 0;
+    const work = async () => {
+      for (;;) {
+        turns++;
+        await clock.sleep(0);
+      }
+    };
+    void work();
+    const realMs = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+    while (turns < 3) await realMs(5);
+    clock.stop();
+    const before = turns;
+    await realMs(30);
+    expect(turns).toBe(before);
+  });
+
   it("continues at another speed", async () => {
     const clock = new PacedClock(0.001);
     clock.speed = 10_000;

@@ -92,9 +92,10 @@ export class PacedClock implements Clock {
     return until;
   }
 
-  /** Stops time for good. */
+  /** Stops time for good. Work that lets the event loop run by `sleep(0)` is not resumed. */
   stop(): void {
     this.#stopped = true;
+    this.#virtual.stop();
     clearTimeout(this.#handle);
   }
 

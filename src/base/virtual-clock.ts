@@ -23,6 +23,7 @@ export class VirtualClock implements Clock {
    */
   #nowMs: number;
   #setBackMs = 0;
+  #isStopped = false;
   #sequence = 0;
   #fired = 0;
   readonly #timers = new Heap<Due>(
@@ -85,6 +86,11 @@ export class VirtualClock implements Clock {
     await this.advanceTo(this.now() + ms);
   }
 
+  /** From now on no timer fires, also not during an advance that has begun. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
   /** Sets the time of day back. Elapsed time and timers do not change. */
   setBack(ms: number): void {
     this.#setBackMs += ms;
@@ -94,7 +100,7 @@ export class VirtualClock implements Clock {
   async advanceTo(untilMs: number): Promise<void> {
     const targetMs = untilMs + this.#setBackMs;
     await this.settle();
-    for (;;) {
+    while (!this.#isStopped) {
       const next = this.#timers.peek();
       if (next === undefined || next.at > targetMs) break;
       this.#timers.pop();
