@@ -46,6 +46,19 @@ describe("a cheaper plan", () => {
     expect(shares(planBatch(one, DEFAULT_PLANNER))["young"]).toBe(byRules["young"]);
   });
 
+  it("puts a single pod on the cheaper of two NodePools of equal weight, whatever their names", () => {
+    const [z, a] = [poolInput({ name: "z" }, dear), poolInput({ name: "a" }, cheap)];
+    const one = schedulingInput({ pods: pods(1), pools: [z, a] });
+    expect(shares(solve(one))).toEqual({ z: 1 });
+    expect(shares(planBatch(one, DEFAULT_PLANNER))).toEqual({ a: 1 });
+  });
+
+  it("leaves a single pod on the heavier of two NodePools", () => {
+    const heavy = poolInput({ name: "heavy", weight: 50 }, dear);
+    const one = schedulingInput({ pods: pods(1), pools: [heavy, light] });
+    expect(shares(planBatch(one, DEFAULT_PLANNER))).toEqual({ heavy: 1 });
+  });
+
   it("keeps the pods of a heavier pool even if its types are burstable", () => {
     const burstable = { ...instanceType({ name: "t", cpu: 4 }), baseline: { cpu: 800 } };
     const heavy = poolInput({ name: "heavy", weight: 50 }, [burstable]);

@@ -7,16 +7,19 @@
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { type Variant, variantsOf } from "../../provisioning/batch/pod-class.ts";
+import { rankOf } from "../../provisioning/pools/rank.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { type Batch, planByCheapestNode } from "../../provisioning/solve.ts";
 import { inAllZones } from "../improvements/open-zones.ts";
+import type { PlanSelection } from "../plan-selection.ts";
 import type { PlanStep } from "../plan-step.ts";
 import { MOST_ZONES_CLOSED } from "../settings.ts";
 
 export const cheapestNode: PlanStep = {
   name: "cheapestNode",
   rule: { saves: "setting", strandsNoMorePods: true, mayPlaceMore: false },
-  applies: (selection) => selection.mayRearrange && selection.batch.queued.length > 1,
+  applies: (selection) =>
+    selection.mayRearrange && (selection.batch.queued.length > 1 || isPoolChosenByName(selection)),
   plan: function* (selection) {
     const { batch, options, best: known } = selection;
     const { rule } = cheapestNode;
@@ -34,6 +37,18 @@ export const cheapestNode: PlanStep = {
     if (open !== undefined) yield* selection.offerImproved("openZones", open, rule, known);
   },
 };
+
+/**
+ * Whether another NodePool of the same rank may launch a new node of the best plan. The greedy rules take the later
+ * name of two such NodePools, whatever they cost.
+ */
+function isPoolChosenByName({ batch, best }: PlanSelection): boolean {
+  return best.newClaims.some((claim) =>
+    batch.base.templates.some(
+      ({ pool }) => pool.id !== claim.pool.id && rankOf(pool) === rankOf(claim.pool),
+    ),
+  );
+}
 
 /**
  * Copies of the batch, each without one of the plan's zones. None if the plan needs only one node. A zone that a pod
