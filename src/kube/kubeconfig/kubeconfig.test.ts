@@ -138,7 +138,18 @@ describe("a kubeconfig", () => {
     ["kind: Service", "is not a kubeconfig: wanted an object of kind Config"],
     ["- a", "is not a kubeconfig: wanted an object of kind Config"],
     ["", "there is no current-context; choose one: kubectl config use-context NAME"],
-    ["{current-context: c, contexts: c}", 'contexts has no entry named "c"'],
+    [
+      "{current-context: c, contexts: c}",
+      'contexts has no entry named "c"; set KUBECONFIG to the one of your cluster',
+    ],
+    [
+      "{current-context: c, contexts: [{name: a}, {name: b}]}",
+      'contexts has no entry named "c"; choose one of a, b: kubectl config use-context NAME',
+    ],
+    [
+      "{current-context: c, contexts: [{name: c, context: {cluster: x, user: u}}]}",
+      'clusters has no entry named "x"; add it, or choose another context',
+    ],
   ])("that holds %j is refused", (content, words) => {
     const path = join(folder, "broken");
     writeFileSync(path, content);

@@ -240,7 +240,21 @@ function find(
     throw new KubeconfigError(
       `${all}: there is no current-context; choose one: kubectl config use-context NAME`,
     );
-  throw new KubeconfigError(`${all}: ${list} has no entry named ${JSON.stringify(name ?? "")}`);
+  throw new KubeconfigError(
+    `${all}: ${list} has no entry named ${JSON.stringify(name ?? "")}; ${remedyOf(loaded, list)}`,
+  );
+}
+
+/** What to do about a name that no entry of the list has. */
+function remedyOf(
+  loaded: readonly LoadedConfig[],
+  list: "contexts" | "clusters" | "users",
+): string {
+  const names = loaded.flatMap(({ config }) => listed(config[list]).map(({ name }) => name));
+  if (list !== "contexts")
+    return `add it, or choose another context: kubectl config use-context NAME`;
+  if (names.length === 0) return "set KUBECONFIG to the one of your cluster";
+  return `choose one of ${[...new Set(names)].join(", ")}: kubectl config use-context NAME`;
 }
 
 function listed(entries: unknown): readonly NamedPart[] {
