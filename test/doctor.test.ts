@@ -256,6 +256,16 @@ describe("karpenter doctor and bundle on a cluster", () => {
     );
   });
 
+  it("the doctor says that a node class is being deleted, though its conditions call it ready", async () => {
+    const facts = await real();
+    const classes = facts.classes.map((one) => ({
+      ...one,
+      metadata: { ...one.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+    }));
+    const [first] = judged({ ...facts, classes }).filter(({ area }) => area === "node classes");
+    expect(first?.says).toContain("It is being deleted since 2026-01-01T00:00:00Z");
+  });
+
   it("the doctor asks for no AWS_REGION in a sandbox", async () => {
     const tried = [{ what: "AWS", skipped: "AWS was not asked: set AWS_REGION" }];
     const facts = { ...(await real()), tried };

@@ -1018,6 +1018,15 @@ describe("karpenter explain pod", () => {
     const meanwhile = await ask("pod two", [kept, snapshotPod("two", { cpu: "2" }), idle]);
     expect(meanwhile).toContain("shop/two has no place while NodePool idle is not ready: ");
     expect(meanwhile).toContain("its status says that it is not ready (NodeClassReady=False)");
+    const classGone = {
+      type: "NodeClassReady",
+      status: "False",
+      message: "NodeClass is Terminating",
+    };
+    const ending = { ...snapshotPool(), status: { conditions: [condition, classGone] } };
+    expect(await ask("pod two", [ending, snapshotPod("two", { cpu: "2" })])).toMatch(
+      /not\s+ready\s+\(NodeClassReady=False:\s+NodeClass\s+is\s+Terminating:\s+\w+ \w+\)/,
+    );
     // The NodePool that is not ready would not place the pod, which is too large for all instance types.
     expect(await ask("pod big", [...objects, idle])).toMatch(/^shop\/big has no place: /);
     // However many NodePools there are, the first line is short, and the fix is the next thing.

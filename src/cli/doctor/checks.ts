@@ -8,7 +8,7 @@ import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import type { Condition, KubeObject, ResourceAmounts } from "../../apis/meta.ts";
+import type { KubeObject, ResourceAmounts } from "../../apis/meta.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
 import { formatResource, parseResources, type Resources } from "../../apis/resources.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -18,6 +18,7 @@ import { BRAKE_CONDITION, shownBrake } from "../../core/safety/brake-condition.t
 import { SET_BACK_CONDITION, setBackShown } from "../../core/safety/set-back.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import { type CheckedItem, checkSections, type Section } from "../checks/checks.ts";
+import { whyNotReady } from "../checks/why-not-ready.ts";
 import { some } from "../migrate/check-objects.ts";
 import { checkAddresses, checkImages } from "./check-classes.ts";
 import { checkController, checkLead } from "./check-controller.ts";
@@ -40,16 +41,9 @@ const FULL_SHARE = 0.9;
 const SLOW_START_MS = 15 * 60_000;
 const SLOW_END_MS = 60 * 60_000;
 
-/** The fields of a NodePool that the checks read: its limits and how much of them is used, and its node class. */
+/** The fields of a NodePool that the checks read: its limits and how much of them is used. */
 interface PoolFields extends KubeObject {
-  readonly spec?: {
-    readonly limits?: ResourceAmounts;
-    readonly template?: {
-      readonly spec?: {
-        readonly nodeClassRef?: { readonly kind?: string; readonly name?: string };
-      };
-    };
-  };
+  readonly spec?: { readonly limits?: ResourceAmounts };
   readonly status?: { readonly resources?: ResourceAmounts };
 }
 
@@ -251,6 +245,15 @@ function checkWebhooks(facts: DoctorFacts): readonly CheckedItem[] {
 function checkReadiness(area: string, objects: readonly KubeObject[]): readonly CheckedItem[] {
   return objects.map((one): CheckedItem => {
     const item = one.metadata.name;
+    const { deletionTimestamp } = one.metadata;
+    if (area === "node classes" && deletionTimestamp !== undefined)
+      return {
+        area,
+        item,
+        state: "todo",
+        says: `It is being deleted since ${deletionTimestamp}: no node is launched with it`,
+        remedy: `apply it again once it is gone, or name another ${one.kind} in the NodePools that use it`,
+      };
     // An AWSNodeTemplate has no conditions: a status shows that its controller has looked at it.
     const isSeen = one.kind === "AWSNodeTemplate" && "status" in one;
     const type = one.kind === "Provisioner" ? "Active" : "Ready";
@@ -272,21 +275,6 @@ function checkReadiness(area: string, objects: readonly KubeObject[]): readonly 
       remedy: `mend what its conditions name: kubectl describe ${one.kind?.toLowerCase()} ${item}`,
     };
   });
-}
-
-/** The condition's message; where it only names other conditions, such as `NodeClassReady=False`, their messages, too. */
-function whyNotReady(object: KubeObject, { type: own, message, reason }: Condition): string {
-  const text = message || reason || "no reason is given";
-  const named = [...text.matchAll(/(\w+)=(?:False|Unknown)/g)].flatMap(([, type = ""]) => {
-    const why = type === own ? undefined : condition(object, type)?.message;
-    return why ? [why] : [];
-  });
-  const why = named.length === 0 ? text : `${text}: ${named.join("; ")}`;
-  const ref = (object as PoolFields).spec?.template?.spec?.nodeClassRef;
-  // Upstream's text for a missing class does not name the class.
-  return ref?.name !== undefined && why.includes("NodeClass not found")
-    ? `${why}: ${ref.kind ?? "class"} ${ref.name}`
-    : why;
 }
 
 /** Checks whether the controller ends no nodes now, as the conditions of the NodePools say. */

@@ -17,7 +17,7 @@ import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
 import { nodePoolProblems } from "../../apis/karpenter/nodepool-validation.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
-import { type Condition, type KubeObject, keyOf } from "../../apis/meta.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
 import { meantName } from "../../base/slips.ts";
 import { atOnce } from "../../base/steps.ts";
@@ -35,6 +35,7 @@ import type {
 import type { ClusterState } from "../../core/state/cluster.ts";
 import { createClusterState } from "../../core/state/create-cluster-state.ts";
 import { Placements } from "../../core/state/placements.ts";
+import { whyNotReady } from "../checks/why-not-ready.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Cloud } from "./aws-catalogue.ts";
 import { expandWorkloads, fillAdmission } from "./expand-workloads.ts";
@@ -261,7 +262,7 @@ async function poolInputs(
     const isChosen = names.length === 0 || names.some((name) => isNamed(pool, name));
     const why =
       unserved(pool, cloud) ??
-      unusable(pool, condition(native, "Ready")) ??
+      unusable(pool, native) ??
       (isChosen ? invalid(pool, native, manifests, cloud) : undefined);
     const isServed = unserved(pool, cloud) === undefined;
     const missing = missingClass(pool, native, cloud);
@@ -356,12 +357,12 @@ function unserved(pool: Pool, { nodeClassKinds }: Cloud): string | undefined {
   return `its class is ${article} ${kindText(pool.classRef)}, which belongs to another provider (here: ${served}); to plan with it, say what it can launch with --instance-types`;
 }
 
-function unusable(pool: Pool, ready: Condition | undefined): string | undefined {
+function unusable(pool: Pool, native: KubeObject): string | undefined {
   if (pool.deleting) return "it is being deleted";
   if (pool.replicas !== undefined) return "its number of nodes is fixed (spec.replicas)";
+  const ready = condition(native, "Ready");
   if (ready?.status !== "False") return undefined;
-  const more = ready.message ? ` (${ready.message})` : "";
-  return `its status says that it is not ready${more}`;
+  return `its status says that it is not ready (${whyNotReady(native, ready)})`;
 }
 
 /** That the node class is not in the input. A pool that its status calls ready has one in its cluster. */
