@@ -11,7 +11,7 @@ import { condition, isTrue, withCondition } from "../../apis/karpenter/condition
 import { REPLACEMENT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
-import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
@@ -20,7 +20,12 @@ import { evictionOrder } from "../../core/disruption/eviction-order.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { type MoveRecord, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
-import { type CommandRecord, recordOf, withRecord } from "../../core/disruption/record.ts";
+import {
+  type CommandRecord,
+  newRecord,
+  recordOf,
+  withRecord,
+} from "../../core/disruption/record.ts";
 import type { BegunCommand } from "../../core/spans/command-spans.ts";
 import { cordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
@@ -122,7 +127,7 @@ export function createCommandQueue(
     isRunning: (id) => underWay.get(id) !== undefined,
     backoff,
     start: async (command, waitedMs) => {
-      const record = newRecord(world, command);
+      const record = newRecord(command, world.random.uuid(), world.clock.now());
       reportCommand(world, command, record.id);
       if (decisionOf(command) === "reboot") return requestReboot(world, command, record);
       const begun = await begin(parts, command, { record, waitedMs });
@@ -308,19 +313,6 @@ function begunOf(command: Command, waitedMs: number): Omit<BegunCommand, "starte
     method: command.via,
     pods: command.candidates.reduce((sum, one) => sum + one.reschedulablePods.length, 0),
     savesMicroUsdPerHour: savingsMicroUsd(command),
-  };
-}
-
-function newRecord(world: World, command: Command): CommandRecord {
-  return {
-    id: world.random.uuid(),
-    reason: command.reason,
-    consolidationType: command.consolidationType,
-    startedAt: toRfc3339(world.clock.now()),
-    // After a restart, a command without replacements is rolled back. That needs no list of nodes, which may be long.
-    nodes: command.replacements.length === 0 ? [] : command.candidates.map(({ node }) => node.name),
-    replacements: command.replacements.length,
-    ...(command.repair?.graceMs === undefined ? {} : { graceMs: command.repair.graceMs }),
   };
 }
 

@@ -9,7 +9,7 @@ import {
   REPLACEMENT_ANNOTATION_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { fromRfc3339 } from "../../base/clock.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import type { Command, CommandReason } from "./command.ts";
 
 /** The record of a command. Stored as JSON. */
@@ -24,6 +24,23 @@ export interface CommandRecord {
   readonly replacements: number;
   /** The longest time that the drain may take. Absent: only the terminationGracePeriod of the claim counts. */
   readonly graceMs?: number;
+  /** Whether the nodes have not drifted, but move to a NodePool or capacity type that is preferred. Absent: no. */
+  readonly isReturn?: boolean;
+}
+
+/** The record of a command that begins now. */
+export function newRecord(command: Command, id: string, nowMs: number): CommandRecord {
+  return {
+    id,
+    reason: command.reason,
+    consolidationType: command.consolidationType,
+    startedAt: toRfc3339(nowMs),
+    // After a restart, a command without replacements is rolled back. That needs no list of nodes, which may be long.
+    nodes: command.replacements.length === 0 ? [] : command.candidates.map(({ node }) => node.name),
+    replacements: command.replacements.length,
+    ...(command.repair?.graceMs === undefined ? {} : { graceMs: command.repair.graceMs }),
+    ...(command.via === "return" ? { isReturn: true } : {}),
+  };
 }
 
 /** The claim with the record of the command that will delete it. */
@@ -72,6 +89,7 @@ function isRecord(value: unknown): value is CommandRecord {
     Array.isArray(one.nodes) &&
     one.nodes.every((name) => typeof name === "string") &&
     Number.isSafeInteger(one.replacements) &&
-    (one.graceMs === undefined || Number.isFinite(one.graceMs))
+    (one.graceMs === undefined || Number.isFinite(one.graceMs)) &&
+    (one.isReturn === undefined || typeof one.isReturn === "boolean")
   );
 }
