@@ -21,6 +21,16 @@ describe("paced clock", () => {
     expect(fired).toEqual([10_000, 20_000, 30_000]);
   });
 
+  it("counts the real time that it loses while the CPU is busy", async () => {
+    const clock = new PacedClock(1);
+    await clock.sleep(10);
+    const beforeMs = clock.lostMs;
+    for (const end = Date.now() + 300; Date.now() < end; );
+    await clock.sleep(10);
+    expect(clock.lostMs - beforeMs).toBeGreaterThanOrEqual(200);
+    clock.stop();
+  });
+
   it("stands still while paused, but sleep(0) returns", async () => {
     const clock = new PacedClock(1_000);
     clock.pause();

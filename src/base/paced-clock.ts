@@ -29,6 +29,7 @@ export class PacedClock implements Clock {
   /** Simulated milliseconds of the jump that remain. */
   #jumpMs = 0;
   #lastRealMs: number;
+  #lostMs = 0;
   #handle: unknown;
   #stopped = false;
 
@@ -72,6 +73,11 @@ export class PacedClock implements Clock {
     this.#speed = speed;
   }
 
+  /** Real milliseconds since the start in which simulated time stood still, because the computer was too slow. */
+  get lostMs(): number {
+    return this.#lostMs;
+  }
+
   get isPaused(): boolean {
     return this.#isPaused;
   }
@@ -107,6 +113,7 @@ export class PacedClock implements Clock {
   async #tick(): Promise<void> {
     const realMs = Date.now();
     const passedMs = Math.min(CATCH_UP_MS, Math.max(0, realMs - this.#lastRealMs));
+    if (!this.#isPaused) this.#lostMs += Math.max(0, realMs - this.#lastRealMs - passedMs);
     this.#lastRealMs = realMs;
     const pacedMs = this.#isPaused ? 0 : Math.round(passedMs * this.#speed);
     const jumpMs = Math.min(this.#jumpMs, JUMPED_AT_ONCE_MS);

@@ -35,6 +35,7 @@ import { checkKubeconfig, checkNotTaken, writeKubeconfig } from "./kubeconfig-fi
 import { actOnSandbox, sandboxActs } from "./sandbox-acts.ts";
 import { DEFAULT_KUBECONFIG, type SandboxFlags } from "./sandbox-flags.ts";
 import { readSchedulerProfiles } from "./scheduler-file.ts";
+import { tellSlowTime } from "./slow-time.ts";
 import { heldTrace, tracePrinter } from "./trace-printer.ts";
 
 /** Milliseconds in which a failed sandbox must close. */
@@ -111,8 +112,7 @@ async function serve(
   });
   parts.add(() => box.stop(), FINISH_WITHIN_MS);
   const file = resolve(flags.kubeconfig);
-  const directory = `${dirname(file)}/pki`;
-  const served = { port: flags.port, directory, clock, log };
+  const served = { port: flags.port, directory: `${dirname(file)}/pki`, clock, log };
   const https = await startHttps(box.sandbox.apiServer, served).catch(refused);
   parts.add(() => https.close());
   const failed = (error: unknown): void =>
@@ -146,6 +146,7 @@ async function serve(
   const urls = { api: https.url, console: page.url, metrics, aws: awsUrl };
   say(...greeting(flags, file, urls).split("\n"));
   release();
+  parts.add(tellSlowTime(clock, new SystemClock(), say));
   await interruption;
   say("stopping…");
 }
