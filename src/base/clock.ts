@@ -46,11 +46,7 @@ export function fromRfc3339(text: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** The last time that was formatted. Many objects are written at the same instant, above all on a virtual clock. */
-let formatted = { ms: 0, text: "1970-01-01T00:00:00.000Z" };
-
+// `new Date(ms)` only formats a given time. It does not read the computer's clock.
 function isoFromMs(ms: number): string {
-  // `new Date(ms)` only formats a given time. It does not read the computer's clock.
-  if (formatted.ms !== ms) formatted = { ms, text: new Date(ms).toISOString() };
-  return formatted.text;
+  return new Date(ms).toISOString();
 }
