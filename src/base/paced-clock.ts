@@ -30,6 +30,8 @@ export class PacedClock implements Clock {
   #jumpMs = 0;
   #lastRealMs: number;
   #lostMs = 0;
+  /** Whether the last tick only followed real time: the clock was not paused and did not jump. */
+  #isFollowing = true;
   #handle: unknown;
   #stopped = false;
 
@@ -73,7 +75,10 @@ export class PacedClock implements Clock {
     this.#speed = speed;
   }
 
-  /** Real milliseconds since the start in which simulated time stood still, because the computer was too slow. */
+  /**
+   * Real milliseconds since the start in which simulated time stood still, because the computer was too slow. Jumps do
+   * not count.
+   */
   get lostMs(): number {
     return this.#lostMs;
   }
@@ -113,11 +118,12 @@ export class PacedClock implements Clock {
   async #tick(): Promise<void> {
     const realMs = Date.now();
     const passedMs = Math.min(CATCH_UP_MS, Math.max(0, realMs - this.#lastRealMs));
-    if (!this.#isPaused) this.#lostMs += Math.max(0, realMs - this.#lastRealMs - passedMs);
+    if (this.#isFollowing) this.#lostMs += Math.max(0, realMs - this.#lastRealMs - passedMs);
     this.#lastRealMs = realMs;
     const pacedMs = this.#isPaused ? 0 : Math.round(passedMs * this.#speed);
     const jumpMs = Math.min(this.#jumpMs, JUMPED_AT_ONCE_MS);
     this.#jumpMs -= jumpMs;
+    this.#isFollowing = !this.#isPaused && jumpMs === 0;
     await this.#virtual.advance(pacedMs + jumpMs);
     this.#arm();
   }

@@ -14,11 +14,11 @@ it("says once that the computer is too slow, and once that it is no longer", asy
   };
   expect(await after10s(4_000)).toEqual([]);
   expect(await after10s(9_000)).toEqual([
-    "this computer is too slow for --speed 2: simulated time runs at about 0.2",
+    "this computer is too slow for speed 2: simulated time runs at speed 0.2",
   ]);
   expect(await after10s(8_000)).toEqual([]);
   expect(await after10s(2_000)).toEqual([]);
-  expect(await after10s(0)).toEqual(["simulated time runs at --speed 2 again"]);
+  expect(await after10s(0)).toEqual(["simulated time runs at speed 2 again"]);
   stop();
   expect(await after10s(9_000)).toEqual([]);
 });

@@ -26,11 +26,11 @@ export function tellSlowTime(
       isSlow = true;
       const speed = Number(((clock.speed * (100 - lost)) / 100).toPrecision(1));
       say(
-        `this computer is too slow for --speed ${clock.speed}: simulated time runs at about ${speed}`,
+        `this computer is too slow for speed ${clock.speed}: simulated time runs at speed ${speed}`,
       );
     } else if (isSlow && lost < WELL_PERCENT) {
       isSlow = false;
-      say(`simulated time runs at --speed ${clock.speed} again`);
+      say(`simulated time runs at speed ${clock.speed} again`);
     }
     timer = real.after(LOOK_EVERY_MS, look);
   };
