@@ -26,6 +26,7 @@ import { movesOn } from "../../core/disruption/moves.ts";
 import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { recordOf } from "../../core/disruption/record.ts";
+import { roundSettings } from "../../core/disruption/round.ts";
 import { createSimulator } from "../../core/disruption/simulate.ts";
 import { kindText } from "../../core/nodepool/no-pools.ts";
 import { type Surge, surgeOf, surgeProblem, type Workloads } from "../../core/termination/surge.ts";
@@ -278,9 +279,6 @@ export function pictureOf(
     if (outcome !== undefined) ledger.setOutcome(id, outcome);
   }
   const { surge, movesFirst } = surgesOf({ workloads, volumeClaims }, settings, kept.surges);
-  const { forSpot, repack, splits, terminateFirst, planner } = settings;
-  const { nodeMicroUsdPerHour } = planner;
-  const repair = repairRules(input.nodes, settings);
   return {
     nowMs: input.nowMs,
     nodes: input.nodes,
@@ -306,7 +304,7 @@ export function pictureOf(
     expiry: settings.expiry,
     initializationTimeoutMs: settings.initializationTimeoutMs,
     ledger,
-    settings: { forSpot, repack, splits, nodeMicroUsdPerHour, terminateFirst, repair },
+    settings: roundSettings(settings, repairRules(input.nodes, settings)),
   };
 }
 

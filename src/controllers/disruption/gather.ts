@@ -26,7 +26,7 @@ import type { CommandReason } from "../../core/disruption/command.ts";
 import { makeRound, type Picture } from "../../core/disruption/make-round.ts";
 import type { Method } from "../../core/disruption/methods/method.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
-import type { Round } from "../../core/disruption/round.ts";
+import { type Round, roundSettings } from "../../core/disruption/round.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
 import { isReplacedFirst } from "../../core/nodeclaim/expired.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
@@ -220,8 +220,6 @@ export function pictureForCommand(sight: ReadCluster): Picture {
 
 function pictureOf({ world, queue, around }: ReadCluster): Picture {
   const { pools, scheduling, simulator, staticPools } = around;
-  const { forSpot, repack, splits, terminateFirst, planner } = world.settings;
-  const { nodeMicroUsdPerHour } = planner;
   return {
     nowMs: world.clock.now(),
     // Nodes as they were when the simulator was made, even if some have changed since.
@@ -242,14 +240,7 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
     expiry: world.settings.expiry,
     initializationTimeoutMs: world.settings.initializationTimeoutMs,
     ledger: queue.ledger,
-    settings: {
-      forSpot,
-      repack,
-      splits,
-      nodeMicroUsdPerHour,
-      terminateFirst,
-      repair: repairRules(world),
-    },
+    settings: roundSettings(world.settings, repairRules(world)),
   };
 }
 

@@ -77,6 +77,18 @@ export interface RoundSettings {
   readonly terminateFirst: TerminateFirst;
 }
 
+/** The part of the controller's settings that rounds need. `repair`: undefined, if node repair is off. */
+export function roundSettings(
+  settings: Omit<RoundSettings, "repair" | "nodeMicroUsdPerHour"> & {
+    readonly planner: PlannerOptions;
+  },
+  repair: RepairRules | undefined,
+): RoundSettings {
+  const { forSpot, repack, splits, terminateFirst, planner } = settings;
+  const { nodeMicroUsdPerHour } = planner;
+  return { forSpot, repack, splits, terminateFirst, nodeMicroUsdPerHour, repair };
+}
+
 export interface Repack {
   readonly planner: PlannerOptions;
   /** A repack must save at least this share, in percent of the price of the removed nodes. */
