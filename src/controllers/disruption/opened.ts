@@ -27,7 +27,7 @@ export async function openedAsNeedless(
     case "Unhealthy":
       return openedAsRecovered(deps, one, candidate);
     case "Drifted":
-      return one.record.isReturn === true ? false : openedAsFitting(deps, one, candidate);
+      return one.record.isReturn !== true && openedAsFitting(deps, one, candidate);
     default:
       return false;
   }

@@ -56,9 +56,11 @@ export function createDriftCheck(world: World): DriftCheck {
     const nowMs = world.clock.now();
     const asked = `${pool.hash} ${pool.observedGeneration} ${nodeClassOf(world, claim)?.metadata.resourceVersion}`;
     const known = answers.get(key);
-    // A command that finds that its node fits again removes the condition (controllers/disruption/opened.ts).
-    const isKept = known?.reason === undefined || condition(claim, "Drifted") !== undefined;
-    if (known?.asked === asked && isKept && nowMs - known.atMs < RECHECK_MS) return known.reason;
+    // A command that finds that its node fits again removes the condition (controllers/disruption/opened.ts). Then the
+    // earlier answer does not count any more.
+    const isRevoked = known?.reason !== undefined && condition(claim, "Drifted") === undefined;
+    if (known?.asked === asked && !isRevoked && nowMs - known.atMs < RECHECK_MS)
+      return known.reason;
     const reason = (await typeReason(claim, pool, nowMs)) ?? (await world.cloud.isDrifted(claim));
     answers.set(key, { asked, atMs: nowMs, reason });
     return reason;

@@ -18,6 +18,7 @@ const START_MS = 2_000;
 /** Pods that are created within so many milliseconds are in one batch. */
 const BATCH_MS = 1_000;
 
+/** Which pods of a batch exist in each pass, as StatefulSets create them. */
 export class CreationOrder {
   readonly #pods: readonly Pod[];
   /** By key of a pod that does not exist at the beginning: the pod that must be ready before it is created. */

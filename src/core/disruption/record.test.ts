@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { nodeClaim } from "../../testing/builders.ts";
+import type { Command } from "./command.ts";
 import {
   type CommandRecord,
+  newRecord,
   recordOf,
   replacementCommandId,
   withoutRecord,
@@ -27,6 +29,14 @@ test("a command's record is written to a claim and taken off again", () => {
   expect(withoutRecord(claim)).toBe(claim);
 });
 
+test("the record of a return to preferred nodes says after a restart that the node has not drifted", () => {
+  const begun = (via: Command["via"]) => {
+    const command = { ...record, via, candidates: [], replacements: [] } as unknown as Command;
+    return recordOf(withRecord(nodeClaim({ name: "a" }), newRecord(command, "c", 0)));
+  };
+  expect([begun("return")?.isReturn, begun("drift")?.isReturn]).toEqual([true, undefined]);
+});
+
 test("a record is ignored if any of its fields is invalid", () => {
   const read = (more: object) =>
     recordOf(withRecord(nodeClaim({ name: "a" }), { ...record, ...more } as CommandRecord));
@@ -38,6 +48,7 @@ test("a record is ignored if any of its fields is invalid", () => {
   const broken: Partial<Record<keyof CommandRecord, unknown>>[] = [
     ...[{ id: 1 }, { reason: "Why" }, { consolidationType: "all" }, { startedAt: 1 }],
     ...[{ startedAt: "soon" }, { nodes: "a" }, { nodes: ["a", 1] }, { replacements: 0.5 }],
+    { isReturn: 1 },
     ...[{ replacements: "1" }, { graceMs: "5" }, { graceMs: null }],
   ];
   expect(broken.filter((one) => read(one) !== undefined)).toEqual([]);
