@@ -1,7 +1,7 @@
 /**
  * How many EBS volumes pods can attach on a node: EC2's limit for the type, minus what the instance itself needs. The
- * CSI driver computes the same; once a node runs, its CSINode counts instead. karpenter-ts only: upstream has the field
- * and leaves it empty.
+ * CSI driver computes the same (aws-ebs-csi-driver: pkg/driver/node.go, pkg/cloud/limits). Once a node runs, its CSINode
+ * counts instead. karpenter-ts only: upstream has the field and leaves it empty.
  */
 import type { BlockDeviceMapping, NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
@@ -21,7 +21,7 @@ interface Attached {
 
 /** The limit by CSI driver. Undefined: EC2 does not say how many volumes the type takes. */
 export function volumeAttachmentLimits(
-  { EbsInfo, InstanceStorageInfo }: InstanceTypeInfo,
+  { EbsInfo, Hypervisor }: InstanceTypeInfo,
   { family, blockDeviceMappings, networkInterfaces }: Attached,
 ): Readonly<Record<string, number>> | undefined {
   const most = EbsInfo?.MaximumEbsAttachments;
@@ -29,12 +29,9 @@ export function volumeAttachmentLimits(
   const devices =
     blockDeviceMappings.length > 0 ? blockDeviceMappings : traitsOf(family).defaultDevices;
   const own = Math.max(1, devices.length);
-  // Interfaces and NVMe disks use the same slots as volumes, unless the type has slots only for volumes.
-  const disks = InstanceStorageInfo?.Disks ?? [];
-  const others =
-    EbsInfo?.AttachmentLimitType === "dedicated"
-      ? 0
-      : Math.max(USUAL_INTERFACES, networkInterfaces.length) +
-        disks.reduce((sum, { Count = 0 }) => sum + Count, 0);
-  return { [EBS_DRIVER]: Math.max(0, most - own - others) };
+  // EC2's number leaves out the first network interface, NVMe disks and GPUs. Further interfaces take slots of volumes,
+  // except on types with slots for volumes only. EC2 calls Xen types shared, although interfaces take no slots there.
+  const isShared = EbsInfo?.AttachmentLimitType !== "dedicated" && Hypervisor !== "xen";
+  const interfaces = isShared ? Math.max(USUAL_INTERFACES, networkInterfaces.length) - 1 : 0;
+  return { [EBS_DRIVER]: Math.max(0, most - own - interfaces) };
 }

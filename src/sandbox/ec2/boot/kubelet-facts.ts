@@ -171,17 +171,17 @@ function rootBytes(record: InstanceRecord, image: ImageRecord): number {
   return (device?.Ebs?.VolumeSize ?? 20) * GIB;
 }
 
-/** The node's own network interface, and one that the VPC CNI keeps ready. */
-const INTERFACES = 2;
+/** A network interface that the VPC CNI keeps ready, besides the first one, which EC2's number leaves out. */
+const FURTHER_INTERFACES = 1;
 
 /** The slots of the type without those of the machine's own volumes and interfaces. */
 function attachableVolumes(
   record: InstanceRecord,
   image: ImageRecord,
-  { volumeSlots: { MaximumEbsAttachments: slots, AttachmentLimitType: kind } }: TypeFacts,
+  { volumeSlots: { MaximumEbsAttachments: slots, AttachmentLimitType: kind }, isXen }: TypeFacts,
 ): number {
   const own = mappedDevices(image.blockDevices, record.data.BlockDeviceMappings).length;
-  return Math.max(0, slots - own - (kind === "shared" ? INTERFACES : 0));
+  return Math.max(0, slots - own - (kind === "shared" && !isXen ? FURTHER_INTERFACES : 0));
 }
 
 /**

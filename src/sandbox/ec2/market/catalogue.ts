@@ -48,6 +48,7 @@ export interface TypeFacts {
   readonly neuron: { readonly devices: number; readonly cores: number } | undefined;
   readonly localStorageGb: number;
   readonly bareMetal: boolean;
+  readonly isXen: boolean;
   readonly volumeSlots: VolumeSlots;
   /** Micro-dollars an hour for Linux with shared tenancy (bare metal: dedicated). */
   readonly onDemandMicroUsd: number | undefined;
@@ -139,6 +140,7 @@ function factsOf(name: string, row: Row): TypeFacts {
         : undefined,
     localStorageGb: row.nvme ?? 0,
     bareMetal: row.hyp === undefined,
+    isXen: row.hyp === "xen",
     volumeSlots: volumeSlotsOf(name, row),
     onDemandMicroUsd: row.usd,
   };

@@ -1,7 +1,7 @@
 /**
  * How many EBS volumes an instance type takes, as DescribeInstanceTypes says: by generation and size, after the numbers
- * that the EBS CSI driver generates from EC2's answers. The catalogue does not count NVMe disks, so a type with several
- * disks takes a few volumes less than this says.
+ * that the EBS CSI driver generates from EC2's answers. The first network interface is left out. The catalogue does not
+ * count NVMe disks, so a type with several disks takes a few volumes less than this says.
  */
 
 interface Machine {
@@ -16,20 +16,21 @@ interface Machine {
 export interface VolumeSlots {
   /** Volumes that can be attached, the root volume among them. */
   readonly MaximumEbsAttachments: number;
-  /** `shared`: network interfaces take slots, too. */
+  /** `shared`: further network interfaces take slots, too. */
   readonly AttachmentLimitType: "shared" | "dedicated";
 }
 
 /** Types of an early generation whose slots are for volumes only. */
 const EARLY_DEDICATED = /^(?:g6|gr6|f2|p[4-6]|trn2)/;
-/** The largest size of types with many GPUs or network cards. */
-const LARGEST_WITH_CARDS = /^(?:p[56].*|trn2|[a-z]8gn)\.48xlarge$/;
+/** The largest size of types with many GPUs or accelerators. */
+const LARGEST_WITH_CARDS = /^(?:p[56].*|trn2)\.48xlarge$/;
 const LARGEST_WITH_CARDS_SLOTS = 64;
 const P4 = /^p4/;
 const P4_SLOTS = 28;
-const NITRO_SHARED = 28;
+/** 28 slots, without the first network interface. */
+const NITRO_SHARED = 27;
 const XEN_SHARED = 40;
-const BARE_METAL_SHARED = 32;
+const BARE_METAL_SHARED = 31;
 /** The dedicated slots of sizes that have more than the usual number. */
 const DEDICATED_BY_SIZE: Readonly<Record<string, number>> = {
   "16xlarge": 48,
