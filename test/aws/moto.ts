@@ -12,6 +12,8 @@ import { pythonPrograms } from "./python.ts";
 export const REGION = "us-east-1";
 const CREDENTIALS = { accessKeyId: "a", secretAccessKey: "b" };
 
+const PROFILE_FILTER = "iam-instance-profile.arn";
+
 export interface Moto {
   readonly url: string;
   readonly api: AwsApi;
@@ -28,7 +30,7 @@ export async function startMoto(): Promise<Moto> {
   await answers(url, child);
   return {
     url,
-    api: sdk(url),
+    api: withProfileFilter(sdk(url)),
     close: async () => {
       child.kill();
       await ended;
@@ -38,6 +40,24 @@ export async function startMoto(): Promise<Moto> {
 
 export function sdk(endpoint: string): AwsApi {
   return createSdkApi({ region: REGION, endpoint, credentials: CREDENTIALS });
+}
+
+/** moto answers 500 to the filter of instances by profile. So this filters moto's full list. */
+function withProfileFilter(api: AwsApi): AwsApi {
+  const { ec2 } = api;
+  const describeInstances: AwsApi["ec2"]["describeInstances"] = async (input) => {
+    const { Filters = [], ...rest } = input;
+    const wanted = Filters.find(({ Name }) => Name === PROFILE_FILTER)?.Values;
+    if (wanted === undefined) return ec2.describeInstances(input);
+    const others = Filters.filter(({ Name }) => Name !== PROFILE_FILTER);
+    const answer = await ec2.describeInstances({ ...rest, Filters: others });
+    const Reservations = answer.Reservations.map((one) => ({
+      ...one,
+      Instances: one.Instances.filter((i) => wanted.includes(i.IamInstanceProfile?.Arn ?? "")),
+    }));
+    return { ...answer, Reservations };
+  };
+  return { ...api, ec2: { ...ec2, describeInstances } };
 }
 
 export interface CliResult {

@@ -61,6 +61,16 @@ async function instanceOf(claim: NodeClaim): Promise<Instance> {
   return found;
 }
 
+/** The security group that each VPC has by default. The class does not select it. */
+async function defaultGroup(): Promise<string> {
+  const ask = ["ec2", "describe-security-groups", "--filters", "Name=group-name,Values=default"];
+  const { SecurityGroups } = await awsJson<{ SecurityGroups: { GroupId: string }[] }>(
+    moto.url,
+    ask,
+  );
+  return SecurityGroups[0]?.GroupId ?? "";
+}
+
 describe("the provider on moto", () => {
   it("resolves what the class selects, creates an instance profile for its role, and makes the class ready", async () => {
     const ready = await provider.until("class ready", () => {
@@ -135,10 +145,18 @@ describe("the provider on moto", () => {
         "eks:eks-cluster-name": CLUSTER,
         "karpenter.k8s.aws/ec2nodeclass": "default",
       });
-      // moto gives a fleet's instances the VPC's default security group, whatever the template says.
+      // Whatever the template says, moto gives spot instances the VPC's default security group, and on-demand instances
+      // none. EC2 has no instances without a group, so such an answer proves no drift.
+      const wrongGroup = kind === "spot" ? "SecurityGroupDrift" : undefined;
+      expect(await provider.cloud.isDrifted(launched)).toBe(wrongGroup);
+      const setGroup = (id: string) =>
+        awsJson(moto.url, [
+          ...["ec2", "modify-instance-attribute", "--instance-id", instance.InstanceId],
+          ...["--groups", id],
+        ]);
+      await setGroup(await defaultGroup());
       expect(await provider.cloud.isDrifted(launched)).toBe("SecurityGroupDrift");
-      const ids = ["--instance-id", instance.InstanceId, "--groups", account.securityGroupId];
-      await awsJson(moto.url, ["ec2", "modify-instance-attribute", ...ids]);
+      await setGroup(account.securityGroupId);
       expect(await provider.cloud.isDrifted(launched)).toBeUndefined();
       const again = await provider.cloud.get(launched.status?.providerID ?? "");
       expect(again.metadata.labels?.["karpenter.sh/capacity-type"]).toBe(kind);
