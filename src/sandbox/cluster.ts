@@ -127,7 +127,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const manager = createManager({ mirrors, clock, random: random.fork("sandbox/manager"), log });
   for (const controller of [
     schedulerController(deps, options.schedulerProfiles),
-    ...kubeletControllers(kubelets),
+    ...kubeletControllers(kubelets, apiServer.nodeLeases),
     ...workloadControllers(deps),
   ]) {
     manager.add(controller);

@@ -6,6 +6,7 @@
 import type { Duplex } from "node:stream";
 import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport/transport.ts";
 import type { LogSource } from "../log-lines.ts";
+import type { NodeLeases } from "../node-leases.ts";
 import type { PodConnect, PodHttp } from "../pod-http.ts";
 
 /** The caller. The admin token belongs to `system:masters`; other users have the rights of their roles. */
@@ -34,6 +35,8 @@ export interface ApiAnswer extends KubeResponse {
 
 /** The simulated kube-apiserver: one function from request to answer. */
 export interface ApiServer {
+  /** The Leases of nodes, for the simulated kubelets. */
+  readonly nodeLeases: NodeLeases;
   /** Answers one request. Never rejects: an internal error is answered with a Status of code 500. */
   handle(request: IncomingRequest, user: User): Promise<ApiAnswer>;
   /** The user of a service account's token; undefined if the token is not valid (any more). */

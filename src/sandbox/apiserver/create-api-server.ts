@@ -24,6 +24,7 @@ import { type Call, type Engine, isCustom } from "./engine.ts";
 import { healthResponse, pathsResponse } from "./health.ts";
 import { deleteCollection, deleteObject, deleteOptionsOf } from "./objects/delete.ts";
 import { collectGarbage } from "./objects/garbage-collection.ts";
+import { createNodeLeases } from "./objects/lease-renewals.ts";
 import { endContainers } from "./objects/namespace-lifecycle.ts";
 import { get, getObject, list } from "./objects/read.ts";
 import { watch } from "./objects/watch-stream.ts";
@@ -115,6 +116,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const handle = (request: IncomingRequest, user: User): Promise<ApiAnswer> =>
     answer(engine, options, log, request, user);
   return {
+    nodeLeases: createNodeLeases(engine),
     handle,
     authenticate: (token) => readToken(engine, token).user,
     transport: (user: User): Transport => ({

@@ -13,6 +13,7 @@ import { fnv64Text } from "../../base/fnv.ts";
 import { deepEqual, fieldOf } from "../../base/json.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
+import { LEASE_NAMESPACE } from "../node-leases.ts";
 import type { PartDeps } from "../parts.ts";
 import { type MachineDevices, sliceOf } from "./devices.ts";
 import { sharedAsAsked } from "./gpu-sharing.ts";
@@ -21,7 +22,6 @@ import { sharedAsAsked } from "./gpu-sharing.ts";
 export const DEFAULT_JOIN_MS = 20_000;
 /** Milliseconds from registration until Ready. */
 export const DEFAULT_READY_MS = 10_000;
-export const LEASE_NAMESPACE = "kube-node-lease";
 export const NOT_READY_TAINT_KEY = "node.kubernetes.io/not-ready";
 export const UNREACHABLE_TAINT_KEY = "node.kubernetes.io/unreachable";
 

@@ -63,15 +63,57 @@ describe("a simulated machine", () => {
     await cluster.stop();
   });
 
-  it("renews its Lease while it runs", async () => {
+  it("renews its Lease every ten seconds while it runs, also beside 200 others", async () => {
     const cluster = await startParts();
     cluster.node("n");
+    for (let other = 0; other < 200; other++) cluster.node(`other-${other}`);
     await cluster.clock.advance(1_000);
     const first = await cluster.get(LEASE, "n", "kube-node-lease");
-    await cluster.clock.advance(30_000);
+    await cluster.clock.advance(600_000);
     const later = await cluster.get(LEASE, "n", "kube-node-lease");
-    expect(later.spec.renewTime).not.toBe(first.spec.renewTime);
+    const ageMs = cluster.clock.now() - Date.parse(later.spec.renewTime ?? "");
+    expect(ageMs).toBeLessThan(10_000);
+    // Each of the sixty renewals of each Lease counts in its resourceVersion, although one of them was stored.
+    const writes = Number(later.metadata.resourceVersion) - Number(first.metadata.resourceVersion);
+    expect(writes).toBeGreaterThan(59 * 200);
+    const [entry] = (later.metadata.managedFields ?? []).slice(-1) as { time?: string }[];
+    expect(Date.parse(entry?.time ?? "")).toBe(Date.parse(later.spec.renewTime ?? ""));
+    cluster.kubelets.leave("n");
+    await cluster.clock.advance(20_000);
+    expect(await cluster.get(LEASE, "n", "kube-node-lease")).toEqual(later);
     await cluster.stop();
+  });
+
+  it("renews its Lease for a watch as often as for nobody, and with the same versions", async () => {
+    const renewals = async (isWatched: boolean) => {
+      const cluster = await startParts();
+      cluster.node("n");
+      cluster.node("m");
+      await cluster.clock.advance(1_000);
+      const { resourceVersion } = await cluster.kube.list(LEASE);
+      const seen: string[] = [];
+      const watch = await cluster.kube.watch(LEASE, { resourceVersion, timeoutSeconds: 300 });
+      const reading = (async () => {
+        for await (const { object } of watch) {
+          const { name, resourceVersion = "" } = object.metadata;
+          seen.push(`${name} ${resourceVersion}`);
+        }
+      })();
+      if (!isWatched) watch.close();
+      await cluster.clock.advance(35_000);
+      watch.close();
+      await reading;
+      const { items } = await cluster.kube.list(LEASE);
+      await cluster.stop();
+      return { seen, items };
+    };
+    const watched = await renewals(true);
+    const unseen = await renewals(false);
+    expect(watched.seen.map((line) => line.split(" ")[0])).toEqual([
+      ...["m", "n", "m", "n", "m", "n"],
+    ]);
+    expect(unseen.seen).toEqual([]);
+    expect(unseen.items).toEqual(watched.items);
   });
 
   it("that reboots is silent for half a minute, and returns with another boot ID and only its own conditions", async () => {

@@ -28,8 +28,6 @@ export interface KubeletOptions {
   readonly podStartMs?: number;
   /** Milliseconds that a container takes to stop. Default 1 s, and never more than the grace period. */
   readonly podStopMs?: number;
-  /** Milliseconds between renewals of a Lease. Default 10 s, and longer with many nodes (lease.ts). */
-  readonly leaseRenewMs?: number;
   /** Milliseconds from the end of an instance until the cloud controller removes its Node. Default 30 s. */
   readonly nodeRemovalMs?: number;
 }
@@ -69,7 +67,6 @@ export class Kubelets {
       isSimulated: options.isSimulated ?? isSimulatedNode,
       podStartMs: options.podStartMs ?? 2_000,
       podStopMs: options.podStopMs ?? 1_000,
-      leaseRenewMs: options.leaseRenewMs ?? 10_000,
       nodeRemovalMs: options.nodeRemovalMs ?? DEFAULT_REMOVAL_MS,
     };
     this.logs = new PodLogs();

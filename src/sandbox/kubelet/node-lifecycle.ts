@@ -5,8 +5,7 @@
 import { NODE, type Node, type Taint } from "../../apis/core/node.ts";
 import { POD, type TaintEffect } from "../../apis/core/pod.ts";
 import type { Condition } from "../../apis/meta.ts";
-import { LEASE } from "../../apis/policy/kinds.ts";
-import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
@@ -16,25 +15,24 @@ import {
   requeueAfter,
   source,
 } from "../../kube/manager/controller.ts";
+import type { NodeLeases } from "../node-leases.ts";
 import { createPartRecorder, PODS_BY_NODE, podMirror, subject } from "../parts.ts";
-import { LEASE_NAMESPACE, NOT_READY_TAINT_KEY, readiness, UNREACHABLE_TAINT_KEY } from "./join.ts";
-import { nodeMonitorGraceMs } from "./lease.ts";
+import { NOT_READY_TAINT_KEY, readiness, UNREACHABLE_TAINT_KEY } from "./join.ts";
+import { NODE_MONITOR_GRACE_MS } from "./lease.ts";
 import type { Kubelets } from "./machines.ts";
 
 /** Marks silent nodes as Unknown and taints them. upstream: pkg/controller/nodelifecycle of Kubernetes. */
-export function nodeLifecycleController(kubelets: Kubelets): Controller {
+export function nodeLifecycleController(kubelets: Kubelets, leases: NodeLeases): Controller {
   const { clock, kube, mirrors } = kubelets.deps;
   const nodes = mirrors.of(NODE);
-  const leases = mirrors.of(LEASE);
   const recorder = createPartRecorder(kubelets.deps, "node-controller");
 
   async function reconcile({ name }: Request): Promise<Outcome> {
     const node = nodes.get(name);
     if (node === undefined) return AWAIT_CHANGE;
     const now = clock.now();
-    const renewed = fromRfc3339(leases.get(`${LEASE_NAMESPACE}/${name}`)?.spec.renewTime);
-    const graceMs = nodeMonitorGraceMs(kubelets);
-    const silent = renewed !== undefined && now - renewed > graceMs;
+    const renewed = leases.renewedMs(name);
+    const silent = renewed !== undefined && now - renewed > NODE_MONITOR_GRACE_MS;
     const judged = silent ? withUnknown(node, now) : node;
     await patchObject(kube, NODE, node, withReadinessTaints(judged, now));
     if (judged !== node) {
@@ -47,7 +45,7 @@ export function nodeLifecycleController(kubelets: Kubelets): Controller {
       });
     }
     if (renewed === undefined || silent) return AWAIT_CHANGE;
-    return requeueAfter(Math.max(1, renewed + graceMs + 1 - now));
+    return requeueAfter(Math.max(1, renewed + NODE_MONITOR_GRACE_MS + 1 - now));
   }
 
   /** Pods of a silent node count as not ready: budgets and Services must not rely on them. */
@@ -71,13 +69,9 @@ export function nodeLifecycleController(kubelets: Kubelets): Controller {
 
   return {
     name: "node-lifecycle",
-    watches: [
-      source(NODE),
-      // Only the creation of a Lease starts a reconcile. Renewals are read when the grace period is over.
-      source(LEASE, ({ metadata: { namespace, name } }, event) =>
-        event === "added" && namespace === LEASE_NAMESPACE ? [{ kind: "Node", name }] : [],
-      ),
-    ],
+    watches: [source(NODE)],
+    // Only the creation of a Lease starts a reconcile. Renewals are read when the grace period is over.
+    listen: (ask) => leases.onCreated((name) => ask({ kind: "Node", name })),
     concurrency: 32,
     reconcile,
   };

@@ -4,7 +4,6 @@
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { createdAtMs } from "../../apis/meta.ts";
-import { LEASE } from "../../apis/policy/kinds.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
@@ -14,25 +13,23 @@ import {
   requeueAfter,
   source,
 } from "../../kube/manager/controller.ts";
+import type { NodeLeases } from "../node-leases.ts";
 import { createPartRecorder, subject } from "../parts.ts";
-import { createLease, isNodeReady, LEASE_NAMESPACE, nodeConditions } from "./join.ts";
+import { createLease, isNodeReady, nodeConditions } from "./join.ts";
 import { staysUnhealthy } from "./kwok-stage.ts";
 import type { Kubelets } from "./machines.ts";
 
 /** Creates the Lease if it is missing, and reports Ready after the boot. */
-export function nodeStatusController(kubelets: Kubelets): Controller {
+export function nodeStatusController(kubelets: Kubelets, leases: NodeLeases): Controller {
   const { clock, kube, mirrors, trace } = kubelets.deps;
   const nodes = mirrors.of(NODE);
-  const leases = mirrors.of(LEASE);
   const recorder = createPartRecorder(kubelets.deps, "kubelet");
 
   async function reconcile({ name }: Request): Promise<Outcome> {
     const node = nodes.get(name);
     if (node === undefined || !kubelets.runs(node)) return AWAIT_CHANGE;
     if (node.metadata.deletionTimestamp === undefined) {
-      if (leases.get(`${LEASE_NAMESPACE}/${name}`) === undefined) {
-        await createLease(kubelets.deps, node);
-      }
+      if (!leases.has(name)) await createLease(kubelets.deps, node);
     }
     if (isNodeReady(node) || staysUnhealthy(node)) return AWAIT_CHANGE;
     const readyMs = kubelets.readyMs(name);

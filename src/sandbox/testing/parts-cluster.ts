@@ -76,7 +76,7 @@ export async function startParts(
   const manager = createManager({ mirrors, clock, random: random.fork("manager"), log: SILENT });
   for (const controller of [
     schedulerController(deps, options.profiles),
-    ...kubeletControllers(kubelets),
+    ...kubeletControllers(kubelets, server.nodeLeases),
     ...workloadControllers(deps),
   ]) {
     manager.add(controller);

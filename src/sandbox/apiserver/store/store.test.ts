@@ -57,6 +57,41 @@ describe("the store of the API server", () => {
     expect(store.oldestRevision("things")).toBeGreaterThan(2);
   });
 
+  it("makes deferred writes before a read or another write of their resource, and before no other", () => {
+    const store = new Store();
+    store.put("things", object("a"));
+    const late: { readonly x: number; readonly revision: number }[] = [];
+    store.defer("things", () => {
+      for (const { x, revision } of late.splice(0))
+        store.put("things", object("a", "default", x), revision);
+    });
+    const reads: readonly (() => unknown)[] = [
+      () => store.get("things", "default", "a"),
+      () => store.list("things"),
+      () => store.since("things", 0),
+      () => store.listAt("things", undefined, store.revision),
+      () => store.put("things", object("b")),
+      () => store.remove("things", "default", "b"),
+    ];
+    for (const [x, read] of reads.entries()) {
+      const revision = store.reserve();
+      late.push({ x, revision });
+      const other = store.put("others", object("o"));
+      store.list("others");
+      expect(Number(other.metadata.resourceVersion)).toBe(revision + 1);
+      expect(late).toHaveLength(1);
+      read();
+      expect(late).toHaveLength(0);
+      expect(store.peek("things", "default", "a")).toMatchObject({
+        metadata: { resourceVersion: String(revision) },
+        x,
+      });
+      expect(store.since("things", revision - 1)?.[0]?.revision).toBe(revision);
+    }
+    const versions = (store.since("things", 0) ?? []).map(({ revision }) => revision);
+    expect(versions).toEqual(versions.toSorted((a, b) => a - b));
+  });
+
   it("calls all listeners for a write before any for the write that it caused", () => {
     const store = new Store();
     const heard: string[] = [];

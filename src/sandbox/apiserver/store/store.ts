@@ -58,6 +58,8 @@ export class Store {
   readonly #listeners = new Set<(event: StoreEvent) => void>();
   readonly #historyLimit: number;
   readonly #unheard: StoreEvent[] = [];
+  /** Functions that make the deferred writes of a resource, by storage key. */
+  readonly #deferred = new Map<string, () => void>();
   readonly #historyLimitBytes: number;
   #historyBytes = 0;
   #isTelling = false;
@@ -79,7 +81,31 @@ export class Store {
   }
 
   get(storageKey: string, namespace: string | undefined, name: string): KubeObject | undefined {
+    this.#writeDeferred(storageKey);
+    return this.peek(storageKey, namespace, name);
+  }
+
+  /** Like {@link get}, but makes no deferred writes. */
+  peek(storageKey: string, namespace: string | undefined, name: string): KubeObject | undefined {
     return this.#shelves.get(storageKey)?.objects.get(storeKey(namespace, name));
+  }
+
+  /**
+   * Defers writes of a resource until it is read: `write` is called before each read and each other write of it. It
+   * must make its writes in the order of their versions, which come from {@link reserve}.
+   */
+  defer(storageKey: string, write: () => void): void {
+    this.#deferred.set(storageKey, write);
+  }
+
+  /** The version of a write that is made later. */
+  reserve(): number {
+    return ++this.#revision;
+  }
+
+  /** Whether a watch of the resource is open. Then its writes must not be deferred. */
+  isWatched(storageKey: string): boolean {
+    return (this.#shelves.get(storageKey)?.listeners.size ?? 0) > 0;
   }
 
   /** Number of objects of one resource. */
@@ -89,6 +115,7 @@ export class Store {
 
   /** All objects of a resource, or those of one namespace. */
   list(storageKey: string, namespace?: string): Listing {
+    this.#writeDeferred(storageKey);
     const shelf = this.#shelves.get(storageKey);
     if (shelf === undefined) return { objects: [], revision: this.#revision };
     const keys = namespace === undefined ? shelf.keys : keysOf(shelf.keys, namespace);
@@ -100,6 +127,7 @@ export class Store {
 
   /** The list as it was at `revision`; undefined if that is no longer kept. */
   listAt(storageKey: string, namespace: string | undefined, revision: number): Listing | undefined {
+    this.#writeDeferred(storageKey);
     const shelf = this.#shelves.get(storageKey);
     if (shelf === undefined) return { objects: [], revision };
     const newer = eventsAfter(shelf, revision);
@@ -115,20 +143,24 @@ export class Store {
     return { objects: wanted.map((key) => objects.get(key) as KubeObject), revision };
   }
 
-  /** Writes an object; returns it frozen, with its new resourceVersion. Throws ApiError when it is too large. */
-  put(storageKey: string, object: KubeObject): KubeObject {
+  /**
+   * Writes an object; returns it frozen, with its new resourceVersion. Throws ApiError when it is too large. `reserved`:
+   * the version of a deferred write.
+   */
+  put(storageKey: string, object: KubeObject, reserved?: number): KubeObject {
+    this.#writeDeferred(storageKey);
     const shelf = this.#shelf(storageKey);
     const { namespace, name } = object.metadata;
     const key = storeKey(namespace, name);
     const previous = shelf.objects.get(key);
-    const revision = this.#revision + 1;
+    const revision = reserved ?? this.#revision + 1;
     const stored = {
       ...object,
       metadata: { ...object.metadata, resourceVersion: String(revision) },
     };
     const bytes = freezeCounting(stored);
     shelf.sizes.set(key, checkStorable(stored, bytes + (shelf.sizes.get(key) ?? 0)));
-    this.#revision = revision;
+    this.#revision = Math.max(this.#revision, revision);
     shelf.objects.set(key, stored);
     if (previous === undefined) shelf.keys.splice(lowerBound(shelf.keys, key), 0, key);
     const type = previous === undefined ? "ADDED" : "MODIFIED";
@@ -146,6 +178,7 @@ export class Store {
     name: string,
     last?: KubeObject,
   ): KubeObject | undefined {
+    this.#writeDeferred(storageKey);
     const shelf = this.#shelves.get(storageKey);
     const key = storeKey(namespace, name);
     const previous = shelf?.objects.get(key);
@@ -166,6 +199,7 @@ export class Store {
 
   /** Writes after `revision`, oldest first; undefined if some are no longer kept. */
   since(storageKey: string, revision: number): readonly StoreEvent[] | undefined {
+    this.#writeDeferred(storageKey);
     const shelf = this.#shelves.get(storageKey);
     return shelf === undefined ? [] : eventsAfter(shelf, revision);
   }
@@ -199,6 +233,10 @@ export class Store {
   /** Resources that have or had objects, sorted. */
   storageKeys(): readonly string[] {
     return [...this.#shelves.keys()].sort();
+  }
+
+  #writeDeferred(storageKey: string): void {
+    this.#deferred.get(storageKey)?.();
   }
 
   #shelf(storageKey: string): Shelf {
