@@ -14,7 +14,7 @@ import { fromRfc3339, toRfc3339 } from "../base/clock.ts";
 import { formatDuration } from "../base/duration.ts";
 import { mustDelete } from "../core/termination/drain.ts";
 import { asksToSurge, type Surge, surgeOf, type Workloads } from "../core/termination/surge.ts";
-import { isConflict, isForbidden, isNotFound } from "../kube/errors.ts";
+import { isConflict, isForbidden, isNotFound, tryEach } from "../kube/errors.ts";
 import type { EventToPublish } from "../kube/events/events.ts";
 import { earlierNow } from "./ending/two-clocks.ts";
 import { deployments, volumeClaims } from "./mirrors.ts";
@@ -79,15 +79,23 @@ interface Leaving {
   readonly held: HeldPods;
 }
 
-/** Returns the pods of a drained node that are evicted now. For the others, a new pod is started first. */
+/**
+ * Calls `evict` with the pods of a drained node that are evicted now. For the others, a new pod is started first. If
+ * that fails for one pod, it rejects at the end, and the pod is tried again.
+ */
 export async function surgeFirst(
   world: World,
   leaving: Leaving,
-  pods: readonly Pod[],
-): Promise<readonly Pod[]> {
-  const evict: Pod[] = [];
-  for (const pod of pods) if (!(await movesByItself(world, leaving, pod))) evict.push(pod);
-  return evict;
+  { pods, evict }: { readonly pods: readonly Pod[]; readonly evict: (now: readonly Pod[]) => void },
+): Promise<void> {
+  const now: Pod[] = [];
+  try {
+    await tryEach(pods, async (pod) => {
+      if (!(await movesByItself(world, leaving, pod))) now.push(pod);
+    });
+  } finally {
+    evict(now);
+  }
 }
 
 /** Whether the pod is not evicted now: a new pod is started first, or do-not-disrupt protects the pod. */

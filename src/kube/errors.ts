@@ -67,6 +67,25 @@ export function joined(errors: readonly unknown[]): unknown {
   return errors.length === 1 ? errors[0] : new SeveralErrors(errors.flatMap(eachOf));
 }
 
+/**
+ * Calls `act` for each item, one after the other. An error does not stop the calls for the other items: errors are
+ * thrown together at the end. So an object that cannot be changed keeps no other object waiting.
+ */
+export async function tryEach<T>(items: Iterable<T>, act: (item: T) => unknown): Promise<void> {
+  const errors: unknown[] = [];
+  for (const item of items) await collect(errors, () => act(item));
+  if (errors.length > 0) throw joined(errors);
+}
+
+/** Runs the work. Its error goes to `errors`, so that the caller can go on. */
+export async function collect(errors: unknown[], work: () => unknown): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    errors.push(error);
+  }
+}
+
 /** The parts of an error: those of SeveralErrors, otherwise the error itself. */
 export function eachOf(error: unknown): readonly unknown[] {
   return error instanceof SeveralErrors ? error.errors : [error];

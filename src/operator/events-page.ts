@@ -162,6 +162,7 @@ function awsEvents(): readonly EventToPublish[] {
     aws.zonalShiftActive(object("NodePool"), "<zone>", "<zone id>"),
     aws.zonalShiftCleared(object("NodePool"), "<zone>", "<zone id>"),
     aws.quotaNear(object("NodePool"), "<code>", QUOTA_USE),
+    aws.driftUnproven(object("NodeClaim") as NodeClaim, "<why>"),
   ];
 }
 

@@ -82,6 +82,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
     marks = [],
     expires,
     holds = [],
+    waits = [],
     repair,
     brake,
     repack,
@@ -114,9 +115,12 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
       ? section("Why it is not removed", [
           ...(repair === undefined ? [] : [repair.says]),
           ...holds.map(holdLine),
+          ...waits,
           ...brakeLines(brake),
           ...(repack === undefined ? [] : [repack]),
-          ...(holds.length === 0 && repair === undefined ? ["nothing protects it"] : []),
+          ...(holds.length + waits.length === 0 && repair === undefined
+            ? ["nothing protects it"]
+            : []),
           ...marks.map(
             ({ type: mark, since, reason }) =>
               `marked ${mark} since ${since}${reason === mark ? "" : ` (${reason})`}`,

@@ -569,6 +569,33 @@ describe("karpenter explain node", () => {
     expect(await holdsOf([...objects, snapshotPod("late", { node: "b" })])).toEqual([]);
   });
 
+  it("says for what a drifted node waits, from the events of its Node and its NodeClaim", async () => {
+    const event = (kind: string, reason: string, message: string, at: string) =>
+      ({
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name: `a.${reason}${kind}${at}`.toLowerCase(), namespace: "default" },
+        involvedObject: { kind, name: "a" },
+        reason,
+        message,
+        lastTimestamp: `2026-01-05T11:${at}:00Z`,
+      }) as KubeObject;
+    const objects = [
+      ...[snapshotPool(), ...snapshotNode("a"), snapshotPod("a-0", { node: "a" })],
+      event("NodeClaim", "DriftUnproven", "EC2 does not answer", "50"),
+      event("NodeClaim", "DriftUnproven", "EC2 contradicts itself", "55"),
+      event("Node", "EndHeld", "a view is not current", "56"),
+      event("Pod", "EndHeld", "of a pod", "57"),
+    ];
+    expect((await nodeAnswer("a", objects)).waits).toEqual([
+      "EC2 contradicts itself (2026-01-05T11:55:00Z)",
+      "a view is not current (2026-01-05T11:56:00Z)",
+    ]);
+    const text = await ask("nodeclaim a", objects);
+    expect(text).toContain("a view is not current (2026-01-05T11:56:00Z)");
+    expect(text).not.toContain("nothing protects it");
+  });
+
   it("says that a NodePool gets no replacements after failed ones, and until when", async () => {
     const until = "2026-01-05T12:04:00Z";
     const conditions = { Drifted: "2026-01-05T11:00:00Z" };

@@ -157,7 +157,10 @@ export function explain(
   }
   const { nodeRepair: isOn, legacyNodeRepair: isLegacy } = read.settings.gates;
   const repairs = { policies: policiesOf(node, read.settings), isOn, isLegacy };
-  return nodeAnswer(picture, node, next(), repairs, brakeOf(read));
+  const answer = nodeAnswer(picture, node, next(), repairs, brakeOf(read));
+  const names = [...new Set([node.name, node.claim?.metadata.name ?? node.name])];
+  const waits = [...new Set(names.flatMap((one) => read.waits.get(one) ?? []))];
+  return waits.length === 0 ? answer : { ...answer, waits };
 }
 
 function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPodAnswer {

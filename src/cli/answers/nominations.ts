@@ -1,6 +1,6 @@
 /**
- * Which nodes are nominated for pending pods. The controller keeps nominations in memory, but publishes the event
- * `Nominated` on each pod.
+ * What events tell: which nodes are nominated for pending pods, which pods lost their node, and for what nodes wait. The
+ * controller keeps this in memory only, but publishes events.
  */
 import type { Event } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -25,6 +25,29 @@ export function lostNodesOf(found: readonly Found[]): ReadonlyMap<string, string
   return new Map(
     [...lost].map(([key, { at, message }]) => [key, at === "" ? message : `${message} (${at})`]),
   );
+}
+
+/** Events that say for what a node or its claim waits. */
+const WAITS = new Set(["EndHeld", "DriftUnproven"]);
+
+/** For what Nodes and claims wait, by name: the message of the last event of each reason, with its time. */
+export function waitsOf(found: readonly Found[]): ReadonlyMap<string, readonly string[]> {
+  const last = new Map<string, Event>();
+  for (const { object } of found) {
+    if (object.kind !== "Event") continue;
+    const event = object as Event;
+    const { reason = "", involvedObject, lastTimestamp } = event;
+    if (!WAITS.has(reason) || involvedObject?.kind === "Pod") continue;
+    const key = `${involvedObject?.name} ${reason}`;
+    if ((lastTimestamp ?? "") >= (last.get(key)?.lastTimestamp ?? "")) last.set(key, event);
+  }
+  const waits = new Map<string, string[]>();
+  for (const { involvedObject, message = "", lastTimestamp } of last.values()) {
+    const name = involvedObject?.name ?? "";
+    const text = lastTimestamp == null ? message : `${message} (${lastTimestamp})`;
+    waits.set(name, [...(waits.get(name) ?? []), text]);
+  }
+  return waits;
 }
 
 /** Until when a node or claim is nominated, by its name. Events of pods that are bound meanwhile do not count. */

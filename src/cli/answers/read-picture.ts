@@ -43,7 +43,7 @@ import { cloudOf, liveObjects, type ReadLive } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { NO_OBJECTS } from "../program/no-input.ts";
 import { keptRoomInSteps } from "./kept-room.ts";
-import { lostNodesOf, nominationsOf } from "./nominations.ts";
+import { lostNodesOf, nominationsOf, waitsOf } from "./nominations.ts";
 import { repairRules } from "./repair-rules.ts";
 
 /** The flags that say what to read. All commands that read a cluster share them. */
@@ -67,6 +67,8 @@ export interface ReadPicture {
   readonly notes: readonly string[];
   /** Why pods lost their planned node, by pod key. Read from events. */
   readonly lostNodes: ReadonlyMap<string, string>;
+  /** For what Nodes and claims wait, by name. Read from events. */
+  readonly waits: ReadonlyMap<string, readonly string[]>;
   /** Finds a pod by key. Set for a live cluster, where `manifests` has only the pods without a node. */
   readonly podOf?: (key: string) => Pod | undefined;
 }
@@ -193,6 +195,7 @@ export async function pictureFrom(
     settings,
     notes: [...planning.warnings, ...planning.notes, ...notes],
     lostNodes,
+    waits: waitsOf(found),
     ...(kept?.podOf === undefined ? {} : { podOf: kept.podOf }),
   };
 }

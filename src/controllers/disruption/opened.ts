@@ -4,10 +4,15 @@
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { withoutCondition } from "../../apis/karpenter/conditions.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
+import { CLAIM_ACTS } from "../../core/safety/acts.ts";
 import { changeClaim, isDeleting, storedClaim } from "../claims.ts";
+import { tellHeld } from "../ending/ended.ts";
 import { stillDrifts } from "../nodeclaim/drift.ts";
 import { poolById } from "../pools.ts";
+import type { World } from "../world.ts";
+import { objectsOf } from "./labels.ts";
 import { openedAsRecovered } from "./repairs.ts";
 import { leave, type OpeningDeps, openedAsUsed } from "./roll-back.ts";
 import type { RunningCommand } from "./running.ts";
@@ -34,6 +39,25 @@ export async function openedAsNeedless(
 }
 
 /**
+ * Whether the node still differs. Rejects while the cloud does not answer: the node stays tainted and its replacement
+ * waits, which an event on the claim and the node says.
+ */
+async function stillDriftsOrTold(world: World, candidate: Candidate): Promise<boolean> {
+  const { claim } = candidate;
+  const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
+  if (pool === undefined) return true;
+  try {
+    return await stillDrifts(world, claim, pool);
+  } catch (error) {
+    const act = { ...CLAIM_ACTS.disrupted, name: "disrupted" };
+    const message = `Its replacement is ready, but the cloud does not answer whether the node still drifts: ${errorText(error)}`;
+    const doubt = { code: "driftUnanswered", message } as const;
+    tellHeld(world, { name: claim.metadata.name, act, doubt }, objectsOf(candidate));
+    throw error;
+  }
+}
+
+/**
  * A NodePool may be changed back, or EC2 may have described something wrongly, while the replacement came up. The
  * replacement stays until consolidation removes it. karpenter-ts only.
  */
@@ -44,10 +68,9 @@ async function openedAsFitting(
 ): Promise<boolean> {
   const { world } = deps;
   const live = await storedClaim(world, candidate.claim);
-  const pool = poolById(world, poolIdOfClaim(candidate.claim) ?? "")?.pool;
-  if (live === undefined || pool === undefined) return false;
+  if (live === undefined) return false;
   if (live.metadata.uid !== candidate.claim.metadata.uid || isDeleting(live)) return false;
-  if (await stillDrifts(world, live, pool)) return false;
+  if (await stillDriftsOrTold(world, { ...candidate, claim: live })) return false;
   // Otherwise the next round would replace the node again, until the drift check asks the cloud again.
   await changeClaim(world, live, (one) => withoutCondition(one, "Drifted"));
   await leave(deps, candidate, { commandId: record.id, cause: "it fits its NodePool again" });

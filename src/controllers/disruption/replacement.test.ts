@@ -454,6 +454,26 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("stays while the cloud does not answer whether it still drifts, and its events say so", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(11_000);
+    world.cloud.isDrifted = async () => {
+      throw new Error("RequestLimitExceeded");
+    };
+    await world.join(claimOf(world, replacementOf(world).metadata.name));
+    await world.clock.advance(5 * 60_000);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
+    const told = world.published.filter(({ reason }) => reason === "EndHeld");
+    expect(new Set(told.map(({ object }) => object.kind))).toEqual(new Set(["NodeClaim", "Node"]));
+    expect(told[0]?.message).toContain(
+      "Its replacement is ready, but the cloud does not answer whether the node still drifts: RequestLimitExceeded",
+    );
+    world.cloud.isDrifted = async () => "Old";
+    await world.clock.advance(20_000);
+    expect(claims(world).map(({ metadata }) => metadata.name)).not.toContain("a");
+    await world.stop();
+  });
+
   it("is not replaced again once it fits again, although it was seen as drifted minutes ago", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);

@@ -18,6 +18,7 @@ import { type InstanceAct, instanceAct } from "../../core/safety/acts.ts";
 import { type Doubt, held, judge } from "../../core/safety/judge.ts";
 import { originOf } from "../../core/safety/origin.ts";
 import { addFinalizer, hasFinalizer } from "../../kube/client/finalizer.ts";
+import { tryEach } from "../../kube/errors.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 import { isDeleting, nodeGeneration, storedClaim } from "../claims.ts";
 import { clusterUid } from "../cluster-uid.ts";
@@ -171,11 +172,11 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
       drained.push(node);
   }
   if (drained.length > 0) {
-    for (const node of drained) await deleteToDrain(world, node, { act: "leaked" });
+    await tryEach(drained, (node) => deleteToDrain(world, node, { act: "leaked" }));
     return "ended";
   }
   await endInstance(world, instance, []);
-  for (const node of standing) await deleteNode(world, node, { act: "leaked" });
+  await tryEach(standing, (node) => deleteNode(world, node, { act: "leaked" }));
   return "ended";
 }
 

@@ -286,10 +286,10 @@ async function moveInTurn(
   // The time limit of a move without downtime starts when the pod may be evicted, not while it waits for others.
   for (const pod of [...plan.evict.filter((one) => !inTurn.includes(one)), ...plan.later])
     held.note(pod, nowMs, world.settings.surgeTimeoutMs);
-  const evict = await surgeFirst(world, { node, deadlineMs, held }, inTurn);
-  queue.add(node, evict, { deadlineMs, reason, isListed });
   const what = `${plan.waiting} pods are waiting to be evicted`;
   world.events.publish(failedDraining(node, what));
+  const evict = (now: readonly Pod[]) => queue.add(node, now, { deadlineMs, reason, isListed });
+  await surgeFirst(world, { node, deadlineMs, held }, { pods: inTurn, evict });
 }
 
 /**

@@ -25,6 +25,7 @@ import {
   leakedInstances,
   orphanedClaims,
 } from "../../core/nodeclaim/garbage.ts";
+import { tryEach } from "../../kube/errors.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/manager/controller.ts";
 import { claimsByProviderId, isDeleting, isManagedClaim, listClaimsInSteps } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
@@ -52,7 +53,7 @@ export function claimGarbageCollection(world: World): Controller {
     reconcile: async (): Promise<Outcome> => {
       const instances = await world.cloud.list();
       const { found, listed } = await inTurns(world.clock, orphans(world, instances), TURN_MS);
-      for (const claim of found) await collect(world, claim, listed);
+      await tryEach(found, (claim) => collect(world, claim, listed));
       return requeueAfter(SWEEP_MS);
     },
   };
@@ -206,15 +207,16 @@ function uidOf({ metadata }: NodeClaim): string {
  * is terminated.
  */
 async function endAll(world: World, ripe: readonly NodeClaim[]): Promise<void> {
-  for (const kind of CLAIM_KINDS) {
+  await tryEach(CLAIM_KINDS, async (kind) => {
     const suspects = ripe.filter((one) => claimKindOf(one) === kind);
-    if (suspects.length === 0) continue;
+    if (suspects.length === 0) return;
     const live = (await world.kube.list(kind)).items.map(toClaim);
     const leaked = await inTurns(world.clock, leaks(world, suspects, always(live)), TURN_MS);
-    // The search took time, so a claim may name the instance by now.
-    for (const instance of leaked)
+    await tryEach(leaked, async (instance) => {
+      // The search took time, so a claim may name the instance by now.
       if (claimsByProviderId(world, idOf(instance)).length === 0) await endOne(world, instance);
-  }
+    });
+  });
 }
 
 function* leaks(

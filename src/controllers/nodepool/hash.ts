@@ -4,6 +4,7 @@
  * get the lifetime that their hash contains, because a changed lifetime is no drift there.
  * upstream: pkg/controllers/nodepool/hash/controller.go
  */
+
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -19,6 +20,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { filterInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import { lacksHashedLifetime } from "../../core/nodeclaim/drifted.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
+import { tryEach } from "../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -82,11 +84,11 @@ async function changeEach(
   claims: Steps<readonly NodeClaim[]>,
   change: (claim: NodeClaim) => NodeClaim,
 ): Promise<void> {
-  for (const listed of await inTurns(world.clock, claims, TURN_MS)) {
+  await tryEach(await inTurns(world.clock, claims, TURN_MS), async (listed) => {
     // The claim is read again, because it may have changed while others were processed.
     const claim = readClaim(world, claimRequest(listed));
     if (claim !== undefined) await changeClaim(world, claim, change);
-  }
+  });
 }
 
 function* claimsOf(world: World, poolId: string): Steps<readonly NodeClaim[]> {

@@ -3,6 +3,7 @@
  * condition exists only while too many nodes are broken, or while they are broken for the same reason. karpenter-ts
  * only.
  */
+
 import { type StepRunner, stepRunner, TURN_MS } from "../../base/steps.ts";
 import {
   causeMessage,
@@ -11,6 +12,7 @@ import {
   type Survey,
   survey,
 } from "../../core/repair/survey.ts";
+import { tryEach } from "../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -46,13 +48,13 @@ async function reconcile(world: World, run: StepRunner): Promise<Outcome> {
   const found = isOn
     ? await run(survey(world.cluster.nodes(), world.cloud.repairPolicies))
     : NOTHING;
-  for (const { id } of listPools(world)) {
+  await tryEach(listPools(world), async ({ id }) => {
     const stored = poolById(world, id);
-    if (stored === undefined) continue;
+    if (stored === undefined) return;
     const stop = stopOf(world, stored, found);
     const shown = stop && { status: "True" as const, ...stop };
     await showOnPool(world, stored, { type: TYPE, shown });
-  }
+  });
   return isOn ? requeueAfter(POLL_MS) : AWAIT_CHANGE;
 }
 

@@ -56,6 +56,8 @@ export interface NodeAnswer {
   readonly repair?: RepairAnswer;
   /** The brake, which stops involuntary terminations in the whole cluster. Absent: it is off. */
   readonly brake?: BrakeAnswer;
+  /** What the last events say for which the node waits. Absent: there are no such events. */
+  readonly waits?: readonly string[];
   /** Why repack does not replace the node. Absent: another reason protects it. */
   readonly repack?: string;
   /** Recent commands that moved pods to the node. */

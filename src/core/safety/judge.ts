@@ -42,7 +42,8 @@ export type DoubtCode =
   | "untoldNode"
   | "claimChanged"
   | "nodeDenied"
-  | "notDeleted";
+  | "notDeleted"
+  | "driftUnanswered";
 
 /** Why an act waits. `message`: a whole sentence that also says what to do. */
 export interface Doubt {

@@ -178,6 +178,32 @@ describe("a short list or a false description of EC2", () => {
   });
 });
 
+describe("a node that seems to have drifted", () => {
+  it("has an event that says for what it waits, while EC2 does not answer by ID or contradicts its list", async () => {
+    await begin();
+    const claim = await launch();
+    const told = () =>
+      world.events.filter(({ reason }) => reason === "DriftUnproven").map(({ message }) => message);
+    fault = (call, answer, input) => {
+      if (call !== "describeSubnets") return answer;
+      if (input["SubnetIds"] !== undefined) throw new AwsError("RequestLimitExceeded", "slow down");
+      return {
+        ...answer,
+        Subnets: [{ ...(answer["Subnets"] as [object])[0], SubnetId: "subnet-0x" }],
+      };
+    };
+    await world.clock.advance(4 * MINUTE);
+    await expect(drift(claim)).rejects.toThrow("slow down");
+    expect(told()).toEqual([
+      "Whether its node has drifted is not certain, so it is not replaced for that now: RequestLimitExceeded: slow down",
+    ]);
+    described({ SubnetId: "subnet-0other" });
+    await world.clock.advance(4 * MINUTE);
+    expect(await drift(claim)).toBeUndefined();
+    expect(told()[1]).toContain("EC2's answers contradict its lists, or each other (SubnetDrift)");
+  });
+});
+
 describe("an instance type that the list of types lacks", () => {
   it("is gone only if EC2, asked for it by name, has none or describes it without the capacity type", async () => {
     await begin();

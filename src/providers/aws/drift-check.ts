@@ -14,6 +14,8 @@ import {
   type ProvenKind,
   provenDrift,
 } from "./drift.ts";
+import { describeError } from "./errors.ts";
+import { driftUnproven } from "./events.ts";
 import { instanceIdOf } from "./instance/to-claim.ts";
 import { typesOf } from "./nodeclass/resolve.ts";
 import type { AwsDeps, AwsParts } from "./parts.ts";
@@ -32,7 +34,8 @@ export async function selectionDrift(
 ): Promise<string | undefined> {
   const { parts } = of;
   const id = instanceIdOf(claim.status?.providerID ?? "") ?? "";
-  const first = await inputOf(of, claim, nodeClass);
+  // A list that lacks what the class selected before causes a question by ID, too.
+  const first = await orTold(of, claim, inputOf(of, claim, nodeClass));
   const instance = await parts.batches.instance(id);
   const found = differences({ ...first, instance });
   const none: Evidence = { proofs: NO_PROOFS, again: undefined };
@@ -40,11 +43,28 @@ export async function selectionDrift(
   // Without the feature gate ReservedCapacity a class selects no reservation, whatever its terms say.
   const { reservedCapacity = true } = of.deps.settings;
   const selecting = reservedCapacity ? nodeClass : { ...nodeClass, reservationTerms: [] };
-  const evidence = await gather(parts, selecting, { found, instanceId: id });
-  const input = { ...(await inputOf(of, claim, nodeClass)), instance };
+  const evidence = await orTold(of, claim, gather(parts, selecting, { found, instanceId: id }));
+  const input = { ...(await orTold(of, claim, inputOf(of, claim, nodeClass))), instance };
   const { reason, doubted } = provenDrift(input, evidence);
   for (const one of doubted) tell(of, nodeClass, one);
+  if (reason === undefined && doubted.length > 0)
+    of.deps.events.publish(driftUnproven(claim, unproven(doubted)));
   return reason;
+}
+
+/** EC2's answer. If EC2 fails, an event on the claim says so. */
+async function orTold<T>({ deps }: Provider, claim: NodeClaim, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    deps.events.publish(driftUnproven(claim, describeError(error)));
+    throw error;
+  }
+}
+
+function unproven(doubted: readonly NodeDifference[]): string {
+  const reasons = doubted.map(({ reason }) => reason).join(", ");
+  return `EC2's answers contradict its lists, or each other (${reasons})`;
 }
 
 const NO_PROOFS = {

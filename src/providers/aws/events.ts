@@ -1,7 +1,12 @@
-/** Events of node classes. upstream: pkg/cloudprovider/events, pkg/controllers/nodeclass */
+/** Events of node classes, and of claims about EC2. upstream: pkg/cloudprovider/events, pkg/controllers/nodeclass */
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
+
+/** How often the same event is published while its cause lasts. */
+const TELL_AGAIN_MS = 60 * 60_000;
+/** While EC2 does not answer, this event concerns every claim. So it is published slowly. */
+const UNPROVEN_RATE = { perSecond: 1, burst: 20 };
 
 /** Says that the node class of a claim does not exist or is being deleted. */
 export function nodeClassNotFound(claim: NodeClaim): EventToPublish {
@@ -110,4 +115,20 @@ export function quotaNear(pool: KubeObject, code: string, use: string): EventToP
 function pretty(names: readonly string[]): string {
   const shown = names.slice(0, 5).join(", ");
   return names.length > 5 ? `${shown} and ${names.length - 5} other(s)` : shown;
+}
+
+/**
+ * The event that EC2 does not say for certain whether the node has drifted. So the node stays as it is. Published once
+ * an hour for each claim; karpenter-ts only.
+ */
+export function driftUnproven(claim: NodeClaim, why: string): EventToPublish {
+  return {
+    object: claim,
+    type: "Warning",
+    reason: "DriftUnproven",
+    message: `Whether its node has drifted is not certain, so it is not replaced for that now: ${why}`,
+    dedupeValues: [claim.metadata.name],
+    dedupeMs: TELL_AGAIN_MS,
+    rate: UNPROVEN_RATE,
+  };
 }

@@ -12,7 +12,7 @@ import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { RESOURCE_SLICE, type ResourceSlice } from "../../../apis/resource/kinds.ts";
 import { ContestedChanges } from "../../../kube/client/contested-changes.ts";
 import { addFinalizer, hasFinalizer } from "../../../kube/client/finalizer.ts";
-import { joined } from "../../../kube/errors.ts";
+import { collect, joined } from "../../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -131,15 +131,6 @@ function restOf(world: World, claim: NodeClaim, { contested }: Memory): number {
       { finalizer: TERMINATION_FINALIZER, times },
     );
   return waitMs;
-}
-
-/** Runs the work and collects its error, so that earlier errors are reported and later work runs. */
-async function collect(errors: unknown[], work: () => Promise<void> | void): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    errors.push(error);
-  }
 }
 
 type Step = (world: World, claim: NodeClaim, memory: Memory) => Promise<StepResult>;

@@ -25,6 +25,7 @@ import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";
 import { instanceAct } from "../../../core/safety/acts.ts";
 import { hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
+import { tryEach } from "../../../kube/errors.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/manager/controller.ts";
 import { changeClaim, claimRequest, claimsByProviderId, isDeleting } from "../../claims.ts";
 import { isDeletedNow } from "../../ending/deletions.ts";
@@ -189,8 +190,7 @@ async function drainNodes(
     .filter((node) => isJoined(claim, node) || podsOn(node).some(isReschedulable));
   const [first] = mirrored;
   if (isHeldForStranger(world, claim, mirrored)) return requeueAfter(HELD_RETRY_MS);
-  for (const node of mirrored)
-    await deleteToDrain(world, node, { act: "claimDeleted", waiting: claim });
+  await tryEach(mirrored, (node) => deleteForClaim(world, node, claim));
   if (first !== undefined) {
     const { uid = claim.metadata.name } = claim.metadata;
     memory.leaving.set(keyOfClaim(claim), { uid, seenAs: first.metadata.name });
@@ -208,10 +208,13 @@ async function drainNodes(
     if (isUsed) unseen.push(node);
   }
   if (isHeldForStranger(world, claim, unseen)) return requeueAfter(HELD_RETRY_MS);
-  for (const node of unseen)
-    await deleteToDrain(world, node, { act: "claimDeleted", waiting: claim });
+  await tryEach(unseen, (node) => deleteForClaim(world, node, claim));
   // Once the watch has delivered the deletion of the Node, it is drained like other Nodes.
   return unseen.length === 0 ? undefined : requeueAfter(LOOK_AGAIN_MS);
+}
+
+function deleteForClaim(world: World, node: Node, claim: NodeClaim): Promise<void> {
+  return deleteToDrain(world, node, { act: "claimDeleted", waiting: claim });
 }
 
 /**
@@ -283,8 +286,10 @@ function keyOfClaim(claim: NodeClaim): string {
 /** Deletes Nodes that joined although their instance is gone. */
 async function deleteNodes(world: World, { status }: NodeClaim): Promise<void> {
   const left = nodes(world).byIndex("providerId", status?.providerID ?? "");
-  for (const node of left)
-    if (!isDeleting(node)) await deleteNode(world, node, { act: "claimDeleted" });
+  await tryEach(
+    left.filter((node) => !isDeleting(node)),
+    (node) => deleteNode(world, node, { act: "claimDeleted" }),
+  );
 }
 
 function report(world: World, claim: NodeClaim): void {

@@ -16,6 +16,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { createdAtMs, type KubeObject } from "../../../apis/meta.ts";
 import { errorText } from "../../../base/error-text.ts";
 import {
   CreateError,
@@ -25,10 +26,11 @@ import {
 import { launchLeftMs } from "../../../core/nodeclaim/liveness.ts";
 import { hasFinalizer } from "../../../kube/client/finalizer.ts";
 import { AWAIT_CHANGE, requeueAfter } from "../../../kube/manager/controller.ts";
-import { claimRequest, readClaim, storedClaim } from "../../claims.ts";
+import { claimRequest, claimsByProviderId, readClaim, storedClaim } from "../../claims.ts";
 import { deleteClaim } from "../../ending/delete-claim.ts";
 import { endLateLaunch } from "../../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../../ending/ended.ts";
+import { nodes } from "../../mirrors.ts";
 import { claimLog, poolLabel, speaksV05 } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
@@ -117,13 +119,32 @@ function ask(world: World, claim: NodeClaim, memory: Memory): Promise<NodeClaim>
   const uid = uidOf(claim);
   const asking = takeOwn(world, claim)
     .then((own) => own ?? takeLeftBehind(world, claim, memory))
-    .then((taken) => taken ?? world.cloud.create(claim))
+    .then((taken) => taken ?? create(world, claim))
     .then((launched) => answered(world, claim, launched, launches))
     .finally(() => asked.delete(uid));
   asked.set(uid, asking);
   // The reconcile may have stopped waiting, and then no other code handles the error.
   asking.catch(() => undefined);
   return asking;
+}
+
+/**
+ * Launches an instance. Rejects if the cloud's answer is false: it names an instance of another claim, or one whose
+ * Node is older than the claim. Karpenter would plan pods for a node that it does not get, and then launch the next
+ * one.
+ */
+async function create(world: World, claim: NodeClaim): Promise<NodeClaim> {
+  const launched = await world.cloud.create(claim);
+  const { providerID = "" } = launched.status ?? {};
+  const claims = claimsByProviderId(world, providerID);
+  const owner =
+    claims.find((one) => uidOf(one) !== uidOf(claim)) ??
+    nodes(world)
+      .byIndex("providerId", providerID)
+      .find((node) => createdAtMs(node as KubeObject) < createdAtMs(claim));
+  if (owner === undefined) return launched;
+  const message = `the cloud answered the launch with instance ${providerID}, which ${owner.metadata.name} has`;
+  throw new CreateError(message, { reason: "LaunchFailed", message });
 }
 
 /**

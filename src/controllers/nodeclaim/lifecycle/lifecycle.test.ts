@@ -219,6 +219,37 @@ describe("the lifecycle of a NodeClaim", () => {
     await world.stop();
   });
 
+  it.each(["NodeClaim", "Node"])(
+    "does not take an instance that another %s has, and says so",
+    async (kind) => {
+      const world = fakeWorld();
+      const { create } = world.cloud;
+      world.cloud.create = async (claim) => {
+        const launched = await create(claim);
+        return { ...launched, status: { ...launched.status, providerID: "fake:///other" } };
+      };
+      const status = { providerID: "fake:///other", conditions: [] };
+      const other = { ...CLAIM, metadata: { ...CLAIM.metadata, name: "other" }, status };
+      if (kind === "NodeClaim") await world.api.create(NODE_CLAIM, other);
+      else
+        await world.api.create(NODE, {
+          metadata: { name: "other" },
+          spec: { providerID: "fake:///other" },
+        });
+      await world.clock.advance(2_000);
+      await world.run(lifecycle(world, createRegistrationTracker()));
+      await world.api.create(NODE_CLAIM, CLAIM);
+      await world.clock.advance(2_000);
+      expect(claimOf(world).status?.providerID).toBeUndefined();
+      expect(condition(claimOf(world), "Launched")).toMatchObject({
+        status: "Unknown",
+        message: "the cloud answered the launch with instance fake:///other, which other has",
+      });
+      expect(world.cloud.instances.has("fake:///default-abcde")).toBe(true);
+      await world.stop();
+    },
+  );
+
   it("tries a failed launch again no sooner when the cloud's error message differs each time", async () => {
     const world = fakeWorld();
     const refusal = (n: number) =>

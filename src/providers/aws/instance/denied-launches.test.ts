@@ -115,6 +115,16 @@ describe("instances that EC2 launches and denies", () => {
     expect(ec2.instances).toHaveLength(2);
   });
 
+  it("go to their claims although EC2 names an instance of an earlier call, or one twice", async () => {
+    const ec2 = new FalseEc2();
+    ec2.answer = (whole) => ({ ...whole, Instances: [{ InstanceIds: ["i-1", "i-1"] } as never] });
+    expect(await ec2.launch(["a"])).toEqual(["i-1"]);
+    expect(await ec2.launch(["b"])).toEqual(["i-2"]);
+    ec2.answer = (whole) => ({ ...whole, Instances: [{ InstanceIds: ["i-3", "i-3"] } as never] });
+    expect(await ec2.launch(["c", "d"])).toEqual(["i-3", "i-4"]);
+    expect(ec2.instances).toHaveLength(4);
+  });
+
   it("go to the claims that the answer leaves out", async () => {
     const ec2 = new FalseEc2();
     ec2.answer = ({ Instances: [group], ...rest }) => ({

@@ -61,8 +61,8 @@ export class DeniedLaunches {
   /** Instances of such calls that no claim got, by the last list. */
   #strays: readonly Instance[] = [];
   /**
-   * The UID of the claim that got each found instance, by ID. If the call is repeated, maybe for another claim,
-   * EC2's answer contains the instance again.
+   * The UID of the claim that got each instance, by ID. If the call is repeated, maybe for another claim, EC2's answer
+   * contains the instance again. An answer to another call may name it wrongly.
    */
   readonly #given = new Map<string, string>();
 
@@ -125,7 +125,7 @@ export class DeniedLaunches {
     return `${said} instances: waiting ${Math.ceil(leftMs / 1_000)} s to see whether it launched another one`;
   }
 
-  /** Whether the instance was found, and went to a claim that is not one of these. */
+  /** Whether the instance went to a claim that is not one of these. */
   isGiven(id: string, uids: readonly string[]): boolean {
     const owner = this.#given.get(id);
     return owner !== undefined && !uids.includes(owner);
@@ -165,7 +165,7 @@ export class DeniedLaunches {
       return call !== undefined && fits(input, one, call);
     });
     const taken = fitting.slice(0, uids.length);
-    for (const [at, { InstanceId }] of taken.entries()) this.#give(InstanceId, uids[at] as string);
+    for (const [at, { InstanceId }] of taken.entries()) this.give(InstanceId, uids[at] as string);
     this.#strays = this.#strays.filter((one) => !taken.includes(one));
     return taken.map(asFleetInstance);
   }
@@ -190,11 +190,13 @@ export class DeniedLaunches {
       ({ InstanceId }) => !this.#given.has(InstanceId) && !known.includes(InstanceId),
     );
     const taken = left.slice(0, uids.length);
-    for (const [at, { InstanceId }] of taken.entries()) this.#give(InstanceId, uids[at] as string);
+    for (const [at, { InstanceId }] of taken.entries()) this.give(InstanceId, uids[at] as string);
     return taken.map(asFleetInstance);
   }
 
-  #give(id: string, uid: string): void {
+  /** Records that the claim gets the instance, so that no other claim gets it. */
+  give(id: string, uid: string): void {
+    if (uid === "") return;
     this.#given.set(id, uid);
     const [oldest] = this.#given.keys();
     if (this.#given.size > MOST_GIVEN && oldest !== undefined) this.#given.delete(oldest);

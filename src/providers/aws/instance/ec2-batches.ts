@@ -157,13 +157,16 @@ async function launchFleet(
     .createFleet(token === undefined ? whole : withToken(whole, token))
     .catch((error: Error) => error);
   const all = answer instanceof Error ? [] : answer.Instances.flatMap(each);
-  const named = all.filter(({ instanceId }) => !denied.isGiven(instanceId, uids));
+  // A false answer may name an instance twice, or one that another claim got from an earlier call.
+  const byId = new Map(all.map((one) => [one.instanceId, one]));
+  const named = [...byId.values()].filter(({ instanceId }) => !denied.isGiven(instanceId, uids));
   if (token !== undefined)
     named.push(...(await unnamed(fleets, { token, input, wishes, answer, named })));
   return wishes.map(({ claimUid }, at) => {
     const instance = named[at];
     if (answer instanceof Error && instance === undefined) return answer;
     tokens.heard(claimUid, instance !== undefined);
+    if (instance !== undefined) denied.give(instance.instanceId, claimUid);
     const errors = answer instanceof Error ? [] : answer.Errors;
     if (instance === undefined && errors.length === 0) return { instance, errors: [TOO_FEW] };
     return { instance, errors };

@@ -13,6 +13,7 @@ import { contentHash } from "../../../apis/karpenter/nodepool-hash.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { CreateError, NodeClassNotReadyError } from "../../../core/cloudprovider/errors.ts";
+import { tryEach } from "../../../kube/errors.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { IamApi, InstanceProfile } from "../api/iam.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
@@ -82,13 +83,13 @@ export class InstanceProfiles {
   async delete(nodeClass: AwsClass): Promise<readonly string[]> {
     const later = await this.#listed(this.#path(nodeClass.uid));
     const users: string[] = [];
-    for (const name of [this.managedName(nodeClass), ...later]) {
+    await tryEach([this.managedName(nodeClass), ...later], async (name) => {
       const { usedBy } = await this.#remove(
         name,
         ({ Tags }) => !isAnothers(Tags, this.#deps.clusterUid()),
       );
       users.push(...usedBy);
-    }
+    });
     return users;
   }
 
@@ -105,11 +106,13 @@ export class InstanceProfiles {
     const ripe = unused.filter((name) => this.#unused.has(name));
     this.#unused = new Set(unused);
     const gone: string[] = [];
-    for (const name of ripe)
-      if ((await this.#remove(name, (profile) => this.#isOurs(profile, classUids))).isGone)
-        gone.push(name);
-    // Forgets which profiles were created. If a class names its old role again, the deleted profile is created again.
-    if (gone.length > 0) this.#ensured = new TtlCache(this.#deps.clock, KEEP_MS);
+    await tryEach(ripe, async (name) => {
+      const { isGone } = await this.#remove(name, (one) => this.#isOurs(one, classUids));
+      if (!isGone) return;
+      gone.push(name);
+      // Forgets which profiles were created. If a class names its old role again, the deleted profile is created again.
+      this.#ensured = new TtlCache(this.#deps.clock, KEEP_MS);
+    });
     return gone;
   }
 

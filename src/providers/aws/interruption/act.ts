@@ -3,6 +3,7 @@
  * the offering as unavailable. It also deletes the claim if the message requires that, and the node is then drained and
  * replaced. A claim is deleted once, no matter how many messages name it.
  */
+
 import { LABEL_CAPACITY_RESERVATION_ID } from "../../../apis/aws/labels.ts";
 import { NODE } from "../../../apis/core/node.ts";
 import { claimGeneration, claimKind, poolIdOfLabels } from "../../../apis/hub/claim.ts";
@@ -17,6 +18,7 @@ import { terminationMode } from "../../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { LogFields } from "../../../base/log.ts";
 import { deleteSame } from "../../../kube/client/delete-same.ts";
+import { tryEach } from "../../../kube/errors.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { ClaimIndex } from "./claim-index.ts";
 import type { InterruptionMessage } from "./messages.ts";
@@ -37,11 +39,8 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
 
   return async ({ kind, instanceIds }) => {
     if (kind === "no_op" || kind === "unreadable") return;
-    const failures: unknown[] = [];
-    // A claim that cannot be deleted does not stop the deletion of the others.
-    for (const claim of instanceIds.flatMap((id) => claims.ofInstance(id)))
-      await actOn(claim, kind).catch((reason) => failures.push(reason));
-    if (failures.length > 0) throw failures[0];
+    const named = instanceIds.flatMap((id) => claims.ofInstance(id));
+    await tryEach(named, (claim) => actOn(claim, kind));
   };
 
   async function actOn(claim: KubeObject, kind: ActingKind): Promise<void> {

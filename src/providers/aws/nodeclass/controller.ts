@@ -3,6 +3,7 @@
  * the class Ready. Writes its hash and holds its finalizer. On deletion it waits for the claims of the class, then
  * deletes profile and launch templates. Runs when a class changes and when a claim is deleted.
  */
+
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../../../apis/aws/ec2nodeclass.ts";
 import {
   ANNOTATION_EC2NODECLASS_HASH_VERSION,
@@ -23,6 +24,7 @@ import { StandingProblems } from "../../../base/standing-problems.ts";
 import { ContestedChanges } from "../../../kube/client/contested-changes.ts";
 import { addFinalizer, hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
+import { tryEach } from "../../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -214,12 +216,12 @@ async function restamp(deps: AwsDeps, nodeClass: AwsClass): Promise<void> {
   const wanted = hashAnnotations(nodeClass);
   const version = wanted[ANNOTATION_EC2NODECLASS_HASH_VERSION] as string;
   const claims = deps.mirrors.of(NODE_CLAIM).list();
-  for (const claim of claims) {
+  await tryEach(claims, async (claim) => {
     const { nodeClassRef } = toClaim(claim).spec;
-    if (nodeClassRef.kind !== EC2_NODE_CLASS.kind || nodeClassRef.name !== nodeClass.name) continue;
+    if (nodeClassRef.kind !== EC2_NODE_CLASS.kind || nodeClassRef.name !== nodeClass.name) return;
     const own = claim.metadata.annotations ?? {};
     const stamped = own[ANNOTATION_EC2NODECLASS_HASH_VERSION];
-    if (stamped === undefined || stamped === version) continue;
+    if (stamped === undefined || stamped === version) return;
     const drifted = condition(claim, "Drifted")?.status === "True";
     const annotations = {
       ...own,
@@ -228,7 +230,7 @@ async function restamp(deps: AwsDeps, nodeClass: AwsClass): Promise<void> {
     };
     const after = { ...claim, metadata: { ...claim.metadata, annotations } };
     await patchObject(deps.kube, NODE_CLAIM, claim, after);
-  }
+  });
 }
 
 /** Claims of every generation that name the class, by name. */

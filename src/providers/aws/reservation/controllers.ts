@@ -16,6 +16,7 @@ import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { deleteSame } from "../../../kube/client/delete-same.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
+import { tryEach } from "../../../kube/errors.ts";
 import { type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
 import { instanceIdOf } from "../instance/to-claim.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
@@ -63,12 +64,12 @@ function reservedClaims({ mirrors }: AwsDeps): readonly NodeClaim[] {
  */
 async function demote(deps: AwsDeps, parts: AwsParts): Promise<void> {
   const claims = reservedClaims(deps);
-  for (const claim of claims) {
+  await tryEach(claims, async (claim) => {
     const name = claim.metadata.name;
     const id = reservationOf(claim);
     const instanceId = instanceIdOf(claim.status?.providerID ?? "");
     const first = instanceId === undefined ? undefined : await parts.batches.instance(instanceId);
-    if (instanceId === undefined || !seemsOutside({ first, again: first })) continue;
+    if (instanceId === undefined || !seemsOutside({ first, again: first })) return;
     const again = await parts.batches.instance(instanceId);
     const reservation = (await parts.reservations.byId([id])).get(id);
     const same = claims.filter((one) => reservationOf(one) === id).length;
@@ -77,13 +78,13 @@ async function demote(deps: AwsDeps, parts: AwsParts): Promise<void> {
         "EC2 describes a reserved instance without its reservation, and does not prove it; its claim stays reserved";
       if (parts.doubts.isNews(`reserved ${name}`, message))
         deps.log.warn(message, { NodeClaim: { name }, "capacity-reservation-id": id });
-      continue;
+      return;
     }
     await patchObject(deps.kube, NODE_CLAIM, claim, demoted(claim));
     const node = deps.mirrors.of(NODE).get(claim.status?.nodeName ?? "");
     if (node !== undefined) await patchObject(deps.kube, NODE, node, demoted(node));
     deps.log.info("reserved instance is on-demand now", { NodeClaim: { name } });
-  }
+  });
 }
 
 function reservationOf({ metadata }: NodeClaim): string {
@@ -107,14 +108,14 @@ async function expire(deps: AwsDeps, parts: AwsParts): Promise<void> {
   const listed = lists.flat().flatMap((one) => (one.state === "expiring" ? [one.id] : []));
   if (listed.length === 0) return;
   const expiring = await parts.reservations.expiring(listed);
-  for (const claim of reservedClaims(deps)) {
+  await tryEach(reservedClaims(deps), async (claim) => {
     const { name, deletionTimestamp } = claim.metadata;
     const id = reservationOf(claim);
-    if (deletionTimestamp !== undefined || !expiring.has(id)) continue;
-    if (!(await deleteSame(deps.kube, NODE_CLAIM, claim))) continue;
+    if (deletionTimestamp !== undefined || !expiring.has(id)) return;
+    if (!(await deleteSame(deps.kube, NODE_CLAIM, claim))) return;
     deps.log.info("initiating delete for capacity block expiration", {
       NodeClaim: { name },
       "capacity-reservation-id": id,
     });
-  }
+  });
 }

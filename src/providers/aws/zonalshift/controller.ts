@@ -3,12 +3,14 @@
  * could launch there. If AWS does not answer, known shifts stay until they end.
  * upstream: pkg/controllers/arczonalshift
  */
+
 import { LABEL_TOPOLOGY_ZONE_ID } from "../../../apis/aws/labels.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { allows } from "../../../core/scheduling/requirement.ts";
 import { Requirements } from "../../../core/scheduling/requirements.ts";
+import { tryEach } from "../../../kube/errors.ts";
 import { type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
 import { AwsError } from "../api/call.ts";
 import type { Subnet } from "../api/network.ts";
@@ -55,19 +57,17 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
     for (const zone_id of change.begun)
       log.warn("zonal shift active, launching nothing there", { zone_id });
     for (const zone_id of change.ended) log.info("zonal shift cleared", { zone_id });
-    const failures: unknown[] = [];
     const before = new Map(owed);
     owed.clear();
-    for (const { native, pool } of poolsIn(deps.mirrors)) {
+    await tryEach(poolsIn(deps.mirrors), async ({ native, pool }) => {
       const due = joined(before.get(pool.id) ?? NOTHING, change);
       try {
         await tellPool(native, pool, due);
       } catch (error) {
         owed.set(pool.id, due);
-        failures.push(error);
+        throw error;
       }
-    }
-    if (failures.length > 0) throw failures[0];
+    });
   }
 
   async function tellPool(native: KubeObject, pool: Pool, due: ShiftChange): Promise<void> {
