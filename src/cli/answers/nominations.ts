@@ -1,6 +1,6 @@
 /**
- * What events tell: which nodes are nominated for pending pods, which pods lost their node, and for what nodes wait. The
- * controller keeps this in memory only, but publishes events.
+ * What events tell: which nodes are nominated for pending pods, which pods lost their node, and for what nodes wait.
+ * The controller keeps this in memory only, but publishes events.
  */
 import type { Event } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";

@@ -35,7 +35,7 @@ export async function selectionDrift(
   const { parts } = of;
   const id = instanceIdOf(claim.status?.providerID ?? "") ?? "";
   // A list that lacks what the class selected before causes a question by ID, too.
-  const first = await orTold(of, claim, inputOf(of, claim, nodeClass));
+  const first = await orTold(of.deps, claim, inputOf(of, claim, nodeClass));
   const instance = await parts.batches.instance(id);
   const found = differences({ ...first, instance });
   const none: Evidence = { proofs: NO_PROOFS, again: undefined };
@@ -43,8 +43,12 @@ export async function selectionDrift(
   // Without the feature gate ReservedCapacity a class selects no reservation, whatever its terms say.
   const { reservedCapacity = true } = of.deps.settings;
   const selecting = reservedCapacity ? nodeClass : { ...nodeClass, reservationTerms: [] };
-  const evidence = await orTold(of, claim, gather(parts, selecting, { found, instanceId: id }));
-  const input = { ...(await orTold(of, claim, inputOf(of, claim, nodeClass))), instance };
+  const evidence = await orTold(
+    of.deps,
+    claim,
+    gather(parts, selecting, { found, instanceId: id }),
+  );
+  const input = { ...(await orTold(of.deps, claim, inputOf(of, claim, nodeClass))), instance };
   const { reason, doubted } = provenDrift(input, evidence);
   for (const one of doubted) tell(of, nodeClass, one);
   if (reason === undefined && doubted.length > 0)
@@ -53,11 +57,15 @@ export async function selectionDrift(
 }
 
 /** EC2's answer. If EC2 fails, an event on the claim says so. */
-async function orTold<T>({ deps }: Provider, claim: NodeClaim, answer: Promise<T>): Promise<T> {
+export async function orTold<T>(
+  { events }: Pick<AwsDeps, "events">,
+  claim: NodeClaim,
+  answer: Promise<T>,
+): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    deps.events.publish(driftUnproven(claim, describeError(error)));
+    events.publish(driftUnproven(claim, describeError(error)));
     throw error;
   }
 }

@@ -32,9 +32,8 @@ import type { Instance } from "./api/instances.ts";
 import { clusterUid } from "./cluster/cluster-uid.ts";
 import { awsControllers } from "./controllers.ts";
 import { hashAnnotations, staticDrift } from "./drift.ts";
-import { selectionDrift } from "./drift-check.ts";
+import { orTold, selectionDrift } from "./drift-check.ts";
 import { describeError, isNotFound, ResolutionError } from "./errors.ts";
-import { driftUnproven } from "./events.ts";
 import { listInstances } from "./instance/ec2-batches.ts";
 import { type LaunchInput, launch } from "./instance/launch.ts";
 import { launchedBefore } from "./instance/launched-before.ts";
@@ -122,15 +121,10 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       if (Placement.PartitionNumber === undefined) return undefined;
       return { [LABEL_PLACEMENT_GROUP_PARTITION]: String(Placement.PartitionNumber) };
     },
-    isTypeGone: async (claim) => {
+    isTypeGone: (claim) => {
       const { labels = {} } = claim.metadata;
       const type = labels[INSTANCE_TYPE_LABEL_KEY] ?? "";
-      try {
-        return await parts.offered.isGone(type, labels[CAPACITY_TYPE_LABEL_KEY] ?? "");
-      } catch (error) {
-        deps.events.publish(driftUnproven(claim, describeError(error)));
-        throw error;
-      }
+      return orTold(deps, claim, parts.offered.isGone(type, labels[CAPACITY_TYPE_LABEL_KEY] ?? ""));
     },
     isDrifted: async (claim) => {
       const found = parts.classes.ofClaim(claim);
