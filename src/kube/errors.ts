@@ -46,6 +46,19 @@ export class UnreadableFrame extends Error {
   override readonly name = "UnreadableFrame";
 }
 
+/**
+ * The error that the API server answered a write and did not store it. Only writes that something irreversible rests on
+ * are checked. Other fields prove nothing, because an older CustomResourceDefinition removes those that it does not
+ * know. `what`: what was written.
+ */
+export class NotStoredError extends Error {
+  override readonly name = "NotStoredError";
+
+  constructor(what: string) {
+    super(`the API server answered ${what} and did not store it`);
+  }
+}
+
 /** The error that a reconcile failed and is not retried until something changes. It is logged and counted. */
 export class TerminalError extends Error {
   override readonly name = "TerminalError";

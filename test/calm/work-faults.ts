@@ -22,7 +22,8 @@ export const NODES: Collection = "/api/v1/nodes";
 /** The path of pods. */
 export const PODS: Collection = "/api/v1/pods";
 const ATTACHMENTS: Collection = "/apis/storage.k8s.io/v1/volumeattachments";
-const PDBS: Collection = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+/** The path of PodDisruptionBudgets of the default namespace. */
+export const PDBS: Collection = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 const DEFAULT_PODS = "/api/v1/namespaces/default/pods";
 const STRANGE = "example.com/strange";
 
@@ -194,11 +195,11 @@ export function patch(scene: Pick<WorkScene, "world">, path: string, body: unkno
   return send(scene, { method: "PATCH", path, body });
 }
 
-function create(scene: WorkScene, path: string, body: unknown): Promise<void> {
+export function create(scene: WorkScene, path: string, body: unknown): Promise<void> {
   return send(scene, { method: "POST", path, body });
 }
 
-function remove(scene: WorkScene, path: string, body?: unknown): Promise<void> {
+export function remove(scene: WorkScene, path: string, body?: unknown): Promise<void> {
   return send(scene, { method: "DELETE", path, ...(body === undefined ? {} : { body }) });
 }
 
@@ -229,7 +230,7 @@ async function anew(scene: WorkScene, of: Collection): Promise<void> {
   }
 }
 
-async function removeByForce(scene: WorkScene, of: Collection, name: string): Promise<void> {
+export async function removeByForce(scene: WorkScene, of: Collection, name: string): Promise<void> {
   await patch(scene, `${of}/${name}`, { metadata: { finalizers: null } });
   await remove(scene, `${of}/${name}`, {
     kind: "DeleteOptions",
@@ -243,7 +244,7 @@ async function removeByForce(scene: WorkScene, of: Collection, name: string): Pr
   }
 }
 
-async function makeAgain(scene: WorkScene, of: Collection, one: KubeObject): Promise<void> {
+export async function makeAgain(scene: WorkScene, of: Collection, one: KubeObject): Promise<void> {
   const { name, labels, annotations, finalizers = [] } = one.metadata;
   const own = finalizers.filter((finalizer) => finalizer.startsWith("karpenter"));
   const metadata = { name, labels, annotations, ...(of === CLAIMS ? { finalizers: own } : {}) };
@@ -267,7 +268,7 @@ async function setCondition(scene: WorkScene, path: string, status: string): Pro
   });
 }
 
-function pdb(name: string) {
+export function pdb(name: string) {
   return {
     apiVersion: "policy/v1",
     kind: "PodDisruptionBudget",

@@ -144,8 +144,8 @@ function bookmark(resourceVersion: string): Frame {
   return { type: "BOOKMARK", object: { metadata: { resourceVersion } } };
 }
 
-/** Changes the events of the collection's watches by `twist`. */
-function twisted(scene: WorkScene, of: Collection, twist: Twist): WorkFault {
+/** Watches of the kind deliver what `twist` makes of each event. */
+export function twisted(scene: WorkScene, of: Collection, twist: Twist): WorkFault {
   const { transport } = scene.world.box.sandbox;
   const fault: Fault = async (request: KubeRequest): Promise<KubeResponse | undefined> => {
     const what = asked(request);

@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest";
 import { CLOUD_FAULTS } from "./work-cloud-faults.ts";
 import { DISCOVERY_FAULTS } from "./work-discovery-faults.ts";
 import { WORK_FAULTS } from "./work-faults.ts";
+import { HOSTILE_FAULTS } from "./work-hostile-faults.ts";
 import { MIXED_FAULTS } from "./work-mixed-faults.ts";
 import { playWork, WORKS } from "./work-stage.ts";
 import { TOLD_FAULTS } from "./work-told-faults.ts";
@@ -20,6 +21,7 @@ const FAULTS = {
   ...MIXED_FAULTS,
   ...DISCOVERY_FAULTS,
   ...TOLD_FAULTS,
+  ...HOSTILE_FAULTS,
 };
 const EVERYTHING = process.env["CALM"] !== undefined;
 /** The quick set: a fault that once did harm. */

@@ -27,8 +27,9 @@ import {
   withRecord,
 } from "../../core/disruption/record.ts";
 import type { BegunCommand } from "../../core/spans/command-spans.ts";
-import { cordoned } from "../../core/state/cordon.ts";
+import { cordoned, isCordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
+import { NotStoredError } from "../../kube/errors.ts";
 import { createBell } from "../../kube/manager/bell.ts";
 import {
   AWAIT_CHANGE,
@@ -351,6 +352,7 @@ async function closeNode(world: World, record: CommandRecord, candidate: Candida
   const closed = await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));
   // A new Node with the same name is not tainted.
   if (closed === undefined) throw new Error(`node ${candidate.node.name} is gone`);
+  if (!isCordoned(closed, words)) throw new NotStoredError(`the cordon of ${candidate.node.name}`);
   const { reason } = record;
   const marked = await changeClaim(world, candidate.claim, (claim) =>
     withCondition(
@@ -359,7 +361,9 @@ async function closeNode(world: World, record: CommandRecord, candidate: Candida
       world.clock.now(),
     ),
   );
-  if (marked === undefined) throw new Error(`claim ${candidate.claim.metadata.name} is gone`);
+  const { name } = candidate.claim.metadata;
+  if (marked === undefined) throw new Error(`claim ${name} is gone`);
+  if (recordOf(marked)?.id !== record.id) throw new NotStoredError(`the mark of claim ${name}`);
 }
 
 async function createReplacements(

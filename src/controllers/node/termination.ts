@@ -24,11 +24,12 @@ import { createdAtMs, type Kind, type KubeObject } from "../../apis/meta.ts";
 import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { cordonedForTermination, cordonTaint } from "../../core/state/cordon.ts";
+import { cordonedForTermination, cordonTaint, isCordoned } from "../../core/state/cordon.ts";
 import { type Drain, drain, mustDelete } from "../../core/termination/drain.ts";
 import { blockingAttachments } from "../../core/termination/volumes.ts";
 import { hasFinalizer, removeFinalizer } from "../../kube/client/finalizer.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
+import { NotStoredError } from "../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -212,13 +213,21 @@ async function hasLostItsInstance(world: World, node: Node): Promise<boolean> {
   return (await fateOf(world, providerId)) === "ended";
 }
 
-async function close(world: World, { node, claim, log }: Leaving): Promise<Node | undefined> {
+async function close(
+  world: World,
+  { node, claim, deadlineMs, log }: Leaving,
+): Promise<Node | undefined> {
   const words = vocabulary(nodeGeneration(node, claim));
   const after = cordonedForTermination(node, words);
   const taint = cordonTaint(words);
   // A disruption command may have cordoned the node before. Only now it is excluded from load balancers.
   const open = node.metadata.labels?.[EXCLUDE_BALANCERS_LABEL_KEY] === undefined;
   const closed = await patchObject(world.kube, NODE, node, after);
+  if (closed !== undefined && !isCordoned(closed, words) && !isOver(world, deadlineMs)) {
+    // Evicted pods would be bound to this node again, and evicted again.
+    world.events.publish(failedDraining(node, "the API server does not store that it is cordoned"));
+    throw new NotStoredError(`the cordon of Node ${node.metadata.name}`);
+  }
   if (open && closed !== undefined) {
     if (taint === undefined) log.info(speaksV05(claim) ? "Cordoned node" : "cordoned node");
     else
@@ -304,11 +313,15 @@ async function unseenPods(
   world: World,
   { node, deadlineMs }: Pick<Leaving, "node" | "deadlineMs">,
 ): Promise<readonly Pod[]> {
-  if (deadlineMs !== undefined && earlierNow(world) >= deadlineMs) return [];
+  if (isOver(world, deadlineMs)) return [];
   const fieldSelector = `spec.nodeName=${node.metadata.name}`;
   const cached = await world.kube.list(POD, { fieldSelector, resourceVersion: "0" });
   if (versionOf(cached) >= versionOf(node.metadata)) return cached.items;
   return (await world.kube.list(POD, { fieldSelector })).items;
+}
+
+function isOver(world: World, deadlineMs: number | undefined): boolean {
+  return deadlineMs !== undefined && earlierNow(world) >= deadlineMs;
 }
 
 function versionOf({ resourceVersion }: { readonly resourceVersion?: string }): number {

@@ -6,13 +6,13 @@
  */
 import { NODE } from "../../../apis/core/node.ts";
 import { claimKind, fromClaim, toClaim } from "../../../apis/hub/claim.ts";
-import { initializeConditions } from "../../../apis/karpenter/conditions.ts";
+import { initializeConditions, isTrue } from "../../../apis/karpenter/conditions.ts";
 import { TERMINATION_FINALIZER } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { RESOURCE_SLICE, type ResourceSlice } from "../../../apis/resource/kinds.ts";
 import { ContestedChanges } from "../../../kube/client/contested-changes.ts";
 import { addFinalizer, hasFinalizer } from "../../../kube/client/finalizer.ts";
-import { collect, joined } from "../../../kube/errors.ts";
+import { collect, joined, NotStoredError } from "../../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -113,11 +113,25 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   // A claim that this reconcile deleted gets no status. Finalizing uses the launch that is kept in memory.
   if (!ended)
     await collect(errors, async () => {
-      isStored = (await patchClaim(world, before, claim)) !== undefined;
+      const stored = await patchClaim(world, before, claim);
+      if (stored !== undefined) checkStored(before, claim, stored);
+      isStored = stored !== undefined;
     });
   if (isStored) for (const one of tell) await collect(errors, one);
   if (errors.length > 0) throw joined(errors);
   return isStored ? soonest(...outcomes) : AWAIT_CHANGE;
+}
+
+/** The conditions that the steps set, in their order. */
+const STEPS = ["Launched", "Registered", "Initialized"] as const;
+
+/** Throws if the stored claim lacks a step that the write has added. Nothing else would wake the claim again. */
+function checkStored(before: NodeClaim, after: NodeClaim, stored: NodeClaim): void {
+  const lost = STEPS.find(
+    (type) => !isTrue(before, type) && isTrue(after, type) && !isTrue(stored, type),
+  );
+  if (lost !== undefined)
+    throw new NotStoredError(`the condition ${lost} of ${after.metadata.name}`);
 }
 
 /**
