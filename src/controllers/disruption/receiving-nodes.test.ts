@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { POD } from "../../apis/core/pod.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import { pod } from "../../testing/builders.ts";
@@ -13,7 +14,11 @@ import { isHeldByTargets } from "./receiving-nodes.ts";
 async function worldOf(...unseen: readonly string[]): Promise<FakeWorld> {
   const world = fakeWorld();
   await establish(world, "b", 60 * 60_000);
-  for (const name of ["one", "two"]) await world.api.create(POD, pod({ name, nodeName: "b" }));
+  const creationTimestamp = toRfc3339(world.clock.now());
+  for (const name of ["one", "two"]) {
+    const made = pod({ name, nodeName: "b" });
+    await world.api.create(POD, { ...made, metadata: { ...made.metadata, creationTimestamp } });
+  }
   unseenByMirrors(world, POD, ...unseen);
   await world.run();
   return world;
@@ -38,6 +43,17 @@ it("holds a command if a receiving node has a pod that the informer lacks", asyn
   const { held, told } = await ask(await worldOf("two"));
   expect(held).toEqual([true, true]);
   expect(told).toEqual([expect.stringContaining("it lacks default/two on Node b")]);
+});
+
+it("has the informer's copy compared soon if it lacks a pod that is not new", async () => {
+  const world = await worldOf("two");
+  const doubted: string[] = [];
+  Object.assign(world.mirrors, { doubt: ({ kind }: { kind: string }) => doubted.push(kind) });
+  await ask(world);
+  expect(doubted).toEqual([]);
+  await world.clock.advance(61_000);
+  await ask(world);
+  expect(new Set(doubted)).toEqual(new Set(["Pod"]));
 });
 
 it("holds a command if the list of its receiving nodes' pods is old or fails", async () => {

@@ -51,6 +51,7 @@ describe("deleting a NodeClaim", () => {
     const mirrors: Mirrors = {
       of: (kind, options) => world.mirrors.of(kind, options),
       viewOf: ({ plural }) => views[plural as keyof typeof views] ?? "current",
+      doubt: () => undefined,
       setBack: () => [],
       onSetBack: () => () => undefined,
     };

@@ -6,7 +6,7 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import { isActive, POD, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { createdAtMs, type Kind, keyOf } from "../../apis/meta.ts";
 import { eachInSteps, inTurns, TURN_MS } from "../../base/steps.ts";
 import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { nodes, pods, readPodPage } from "../mirrors.ts";
@@ -14,6 +14,8 @@ import type { World } from "../world.ts";
 
 /** Milliseconds for which one list of all Nodes is reused, because many claims may time out together. */
 const SHARED_MS = 1_000;
+/** Milliseconds after its creation when a pod counts as lost if the local copy lacks it. */
+const LOST_MS = 60_000;
 /** Number of pods in one step. Only the Node's name is read from each. */
 const PODS_PER_STEP = 4_096;
 
@@ -51,9 +53,12 @@ export async function reschedulablePodsNow(
   return items.filter(isReschedulable);
 }
 
-/** The first active pod on these Nodes that the local copy lacks. Rejects if the API server's list may be outdated. */
+/**
+ * The first active pod on these Nodes that the local copy lacks. If it should have it for a while, the copy is compared
+ * with the API server soon. Rejects if the API server's list may be outdated.
+ */
 export async function unknownPod(
-  world: Pick<World, "kube" | "mirrors">,
+  world: Pick<World, "kube" | "mirrors" | "clock">,
   nodeNames: readonly string[],
 ): Promise<Pod | undefined> {
   if (nodeNames.length === 0) return undefined;
@@ -71,7 +76,21 @@ export async function unknownPod(
   });
   const known = pods(world);
   const isStrange = (pod: Pod) => known.get(keyOf(pod))?.metadata.uid !== pod.metadata.uid;
-  return (await Promise.all(listed)).flat().find(isStrange);
+  const strange = (await Promise.all(listed)).flat().filter(isStrange);
+  doubtIfLost(world, strange);
+  return strange[0];
+}
+
+/**
+ * Has the local copy of pods compared with the API server soon, if it lacks one of these pods for long. The watch
+ * delivers a new pod within seconds.
+ */
+export function doubtIfLost(
+  { clock, mirrors }: Pick<World, "clock" | "mirrors">,
+  strange: readonly Pod[],
+): void {
+  const oldMs = clock.now() - LOST_MS;
+  if (strange.some((pod) => createdAtMs(pod) < oldMs)) mirrors.doubt(POD as Kind);
 }
 
 /**

@@ -54,7 +54,7 @@ import { deleteClaim } from "../ending/delete-claim.ts";
 import { isDeletedNow } from "../ending/deletions.ts";
 import { endInstance, fateOf, isEnding, mayEndClaimless } from "../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
-import { namedNodes } from "../ending/live-reads.ts";
+import { doubtIfLost, namedNodes } from "../ending/live-reads.ts";
 import { awaitEnd } from "../ending/slow-end.ts";
 import { earlierNow } from "../ending/two-clocks.ts";
 import { nodes, pods, volumeAttachments, volumeClaims } from "../mirrors.ts";
@@ -261,8 +261,10 @@ async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Ou
     const leftMs = drainLeftMs(marked, earlierNow(world));
     if (leftMs > 0) return requeueAfter(leftMs);
   }
-  const unseen = plan(await unseenPods(world, leaving));
+  const live = await unseenPods(world, leaving);
+  const unseen = plan(live);
   if (unseen.waiting > 0) {
+    doubtIfLost(world, live);
     await moveInTurn(world, parts, leaving, { plan: unseen, isListed: true });
     return requeueAfter(Math.min(UNSEEN_MS, deadlineMs - nowMs));
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
+import type { Kind } from "../../apis/meta.ts";
 import { SILENT } from "../../base/log.ts";
 import { Random } from "../../base/random.ts";
 import { filterInSteps } from "../../base/steps.ts";
@@ -74,7 +75,8 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
   const mirror = mirrors.of(NODE);
   const names = () =>
     mirror.list().map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`);
-  return { clock, server, mirror, names, told, stop: () => mirrors.close() };
+  const doubt = () => mirrors.doubt(NODE as Kind);
+  return { clock, server, mirror, names, told, doubt, stop: () => mirrors.close() };
 }
 
 describe("an informer's copy that differs from the server's objects", () => {
@@ -216,6 +218,24 @@ describe("an informer's copy that differs from the server's objects", () => {
     expect(server.lists.length).toBeGreaterThan(1);
     expect(server.watchedFrom.length).toBeGreaterThan(watches + 5);
     expect(names()).toEqual(["a@1"]);
+    stop();
+  });
+
+  it("is compared within ten minutes once a read contradicts it, and not again for five", async () => {
+    const { clock, server, names, doubt, stop } = world([node("a", 1)]);
+    await clock.advance(10 * 60_000);
+    server.nodes = [node("a", 1), node("b", 5)];
+    await clock.advance(20 * 60_000);
+    expect(names()).toEqual(["a@1"]);
+    doubt();
+    await clock.advance(2 * WATCH_MS);
+    expect(names()).toEqual(["a@1", "b@5"]);
+    const lists = server.lists.length;
+    for (let times = 0; times < 8; times++) {
+      doubt();
+      await clock.advance(WATCH_MS / 2);
+    }
+    expect(server.lists.length - lists).toBeLessThanOrEqual(4);
     stop();
   });
 

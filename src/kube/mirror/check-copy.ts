@@ -74,6 +74,8 @@ export class IncompleteList extends Error {
 export class CopyCheck<T extends KubeObject> {
   readonly #options: CheckOptions<T>;
   #dueMs = 0;
+  /** When the last check or list ended. */
+  #checkedMs = 0;
 
   constructor(options: CheckOptions<T>) {
     this.#options = options;
@@ -81,7 +83,13 @@ export class CopyCheck<T extends KubeObject> {
 
   /** Records that the kind was just listed, so the next check is due only after a pause. */
   rest({ items }: Pick<KubeList<T>, "items">): void {
-    this.#dueMs = this.#options.clock.elapsedMs() + restMs(items.length === 0);
+    this.#checkedMs = this.#options.clock.elapsedMs();
+    this.#dueMs = this.#checkedMs + restMs(items.length === 0);
+  }
+
+  /** Makes a check due earlier, because a read contradicts the copy. Five minutes pass between two checks at least. */
+  doubt(): void {
+    this.#dueMs = Math.min(this.#dueMs, this.#checkedMs + EMPTY_REST_MS);
   }
 
   /**
@@ -207,6 +215,7 @@ export class CopyCheck<T extends KubeObject> {
       log.debug("could not compare the copy", { kind: kind.kind, error: String(error) });
     }
     const endMs = clock.elapsedMs();
+    this.#checkedMs = endMs;
     this.#dueMs = endMs + Math.max(pauseMs, REST_TIMES * (endMs - startMs));
   }
 

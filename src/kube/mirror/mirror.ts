@@ -91,6 +91,8 @@ export interface Mirrors {
   of<T extends KubeObject>(kind: Kind<T>, options?: MirrorOptions<T>): Mirror<T>;
   /** Whether the mirror of a kind is current. A kind without a mirror counts as `behind`. */
   viewOf(kind: Kind): ViewState;
+  /** Says that a read contradicts the mirror of a kind. It is then compared with the server within minutes. */
+  doubt(kind: Kind): void;
   /**
    * Kinds of vital mirrors whose lists are older than data before them, by name. A kind stays here until its versions
    * have caught up, also while its watch is broken.

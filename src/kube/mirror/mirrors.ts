@@ -28,6 +28,7 @@ export class LiveMirrors implements Mirrors, Freshness {
   readonly #deps: MirrorsDeps;
   readonly #informers = new Map<string, Informer<KubeObject>>();
   readonly #loops: Reflection[] = [];
+  readonly #loopOf = new Map<string, Reflection>();
   #waiting: { readonly isSynced: () => boolean; readonly resolve: () => void }[] = [];
   /** State of each mirror, by id. Absent: `behind`. */
   readonly #views = new Map<string, ViewState>();
@@ -93,6 +94,7 @@ export class LiveMirrors implements Mirrors, Freshness {
       },
     });
     this.#loops.push(loop);
+    this.#loopOf.set(id, loop);
     return informer;
   }
 
@@ -116,6 +118,10 @@ export class LiveMirrors implements Mirrors, Freshness {
 
   viewOf(kind: Kind): ViewState {
     return this.#views.get(idOf(kind)) ?? "behind";
+  }
+
+  doubt(kind: Kind): void {
+    this.#loopOf.get(idOf(kind))?.doubt();
   }
 
   setBack(): readonly SetBack[] {

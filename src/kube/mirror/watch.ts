@@ -98,6 +98,8 @@ export interface Reflection {
   retryNow(): void;
   /** Call it when another kind was installed. The kind of this watch may be installed now, too. */
   lookAgain(): void;
+  /** Call it when a read contradicts the copy. The copy is compared when the next watch begins. */
+  doubt(): void;
 }
 
 /** The error that the server's data was valid, but the receiving code failed. */
@@ -168,6 +170,10 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (this.#absent === 0) return;
     this.#absent = 1;
     this.#wake();
+  }
+
+  doubt(): void {
+    this.#check?.doubt();
   }
 
   #wake(): void {

@@ -8,7 +8,12 @@
 
 import { claimGeneration } from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
-import { condition, inSteadyWords, withCondition } from "../../../apis/karpenter/conditions.ts";
+import {
+  condition,
+  inSteadyWords,
+  isTrue,
+  withCondition,
+} from "../../../apis/karpenter/conditions.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
   INSTANCE_TYPE_LABEL_KEY,
@@ -51,7 +56,8 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
   const cache = memory.launches;
   const uid = uidOf(claim);
   if (condition(claim, "Launched")?.status !== "Unknown") {
-    cache.delete(uid);
+    // Until its Node has registered, nothing else shows the instance of a claim whose status somebody clears.
+    if (isTrue(claim, "Registered")) cache.delete(uid);
     memory.begunHere.delete(uid);
     return done(claim);
   }

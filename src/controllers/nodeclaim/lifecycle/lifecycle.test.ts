@@ -250,6 +250,20 @@ describe("the lifecycle of a NodeClaim", () => {
     },
   );
 
+  it("launches no second instance for a NodeClaim whose status is cleared before its Node joins", async () => {
+    const world = fakeWorld();
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.advance(2_000);
+    const { providerID } = claimOf(world).status ?? {};
+    world.api.change(NODE_CLAIM, CLAIM.metadata.name, { status: {} });
+    await world.clock.advance(2_000);
+    expect(claimOf(world).status?.providerID).toBe(providerID);
+    expect(statusOf(world, "Launched")).toBe("True Launched");
+    expect(world.cloud.creates).toBe(1);
+    await world.stop();
+  });
+
   it("tries a failed launch again no sooner when the cloud's error message differs each time", async () => {
     const world = fakeWorld();
     const refusal = (n: number) =>

@@ -10,7 +10,7 @@ import type { RegistrationTracker } from "../../registration-tracker.ts";
 
 /** What the steps remember between reconciles. It is kept in this process only. */
 export interface Memory {
-  /** Launched instances by claim UID, until the launch is stored in the claim's status. */
+  /** Launched instances by claim UID, until the claim's Node has registered, or for an hour. */
   readonly launches: Map<string, { readonly launched: NodeClaim; readonly untilMs: number }>;
   /** Launch requests that the cloud has not answered yet, by claim UID. */
   readonly asked: Map<string, Promise<NodeClaim>>;
