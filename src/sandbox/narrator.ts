@@ -297,7 +297,7 @@ function wishText(claim: NodeClaim): string {
   const { cpu, memory, pods } = claim.spec.resources?.requests ?? {};
   const types = typesOf(claim);
   const shown = types.length === 0 ? "any type" : `${types.length} types fit`;
-  return `for ${pods ?? 0} pods with daemons: cpu ${cpu ?? 0}, memory ${memory ?? 0}; ${shown}`;
+  return `requests with daemon pods: cpu ${cpu ?? 0}, memory ${memory ?? 0}, ${pods ?? 0} pods; ${shown}`;
 }
 
 function typesOf(claim: NodeClaim): readonly string[] {

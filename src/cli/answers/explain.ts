@@ -2,7 +2,7 @@
  * Answers `karpenter explain`: finds the node, claim, pod or pool in question, and describes it.
  * docs/reference/explain.md has the JSON schema of the answers.
  */
-import { isOwnedByDaemonSet, isTerminal, type Pod } from "../../apis/core/pod.ts";
+import { isTerminal } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
@@ -31,6 +31,7 @@ import { CliError } from "../program/cli-error.ts";
 import type { ReadPicture } from "./read-picture.ts";
 import { policiesOf } from "./repair-rules.ts";
 import { unknown } from "./unknown.ts";
+import { whyUnplanned } from "./unplanned-pod.ts";
 
 /** A pod that is not bound, or has ended. */
 export interface WaitingPodAnswer {
@@ -189,17 +190,12 @@ function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPod
     return { ...head, state: "finished", says };
   }
   if (!planning.input.pods.some((one) => keyOf(one) === key))
-    return { ...head, state: "pending", says: `${key} is not planned for: ${leftOut(pod)}` };
+    return {
+      ...head,
+      state: "pending",
+      says: `${key} is not planned for: ${whyUnplanned(pod, picture.nodes)}`,
+    };
   return { ...head, state: "pending", ...planFor(read, key) };
-}
-
-function leftOut(pod: Pod): string {
-  if (pod.spec.nodeName) return `its node ${pod.spec.nodeName} is not in the input`;
-  if (isOwnedByDaemonSet(pod))
-    return "a DaemonSet pod gets room on each new node; no node is launched for it";
-  if ((pod.spec.schedulingGates ?? []).length > 0) return "it has scheduling gates";
-  if (pod.status?.nominatedNodeName) return "the scheduler has nominated a node for it";
-  return "it is being deleted";
 }
 
 function planFor(

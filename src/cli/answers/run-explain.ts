@@ -27,8 +27,11 @@ export async function runExplain(
   const objects = await readObjects(flags);
   const read = await readPicture(flags, objects, { withRoom: true });
   const notes = subject === "pod" ? [...read.notes, ...launchNotes(objects)] : read.notes;
-  const answer =
-    name === undefined ? explainPools(read) : explain(read, { subject, name }, flags.namespace);
+  const toErr = (): void => err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
+  // An object may be unknown because of what the notes say, such as a kind that may not be read.
+  const answer = withNotes(toErr, () =>
+    name === undefined ? explainPools(read) : explain(read, { subject, name }, flags.namespace),
+  );
   if (flags.output === "text") {
     out(
       answer.kind === "NodePoolList"
@@ -41,6 +44,16 @@ export async function runExplain(
     out(printedReport(explainReport(answer, modelOf(read), notes), flags.output));
     return;
   }
-  err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
+  toErr();
   out(printed(answer, flags.output));
+}
+
+/** Runs `answering`. Prints the notes if it throws. */
+function withNotes<T>(print: () => void, answering: () => T): T {
+  try {
+    return answering();
+  } catch (error) {
+    print();
+    throw error;
+  }
 }

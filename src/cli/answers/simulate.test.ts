@@ -532,3 +532,18 @@ describe("karpenter simulate", () => {
     }
   });
 });
+
+it("counts a pod of a leaving node without another place as waiting, and not as moved, too", async () => {
+  const leaving = snapshotNode("a", { deletedAt: "2026-01-05T11:59:00Z" });
+  const pods = ["p", "q"].map((name) => snapshotPod(name, { node: "a", cpu: "1" }));
+  const { says, podsMoved, before, after } = await simulated([
+    ...leaving,
+    ...snapshotNode("b", { cpu: 2 }),
+    ...pods,
+  ]);
+  expect(says).toContain(
+    "1 pod moved, no disruption simulated (--consolidate), 1 pod without a place",
+  );
+  expect(podsMoved).toBe(1);
+  expect([before.pods, after.pods, after.pendingPods]).toEqual([2, 1, 1]);
+});

@@ -42,7 +42,7 @@ export interface Simulated {
   readonly before: Totals;
   readonly after: Totals;
   readonly steps: readonly Step[];
-  /** Number of moves of pods from one node to another. */
+  /** Moves from one node to another. A pod that has no place at the end is in `unplaced` only. */
   readonly podsMoved: number;
   readonly savesMicroUsdPerHour: number;
   /** Pods without a place at the end. Those that wait because of the change come first. */
@@ -173,9 +173,13 @@ function* answer(
   const was = yield* totalsOf(before);
   const is = yield* totalsOf(model);
   const moves = steps.flatMap((step) => step.moves);
-  const podsMoved = moves.filter(({ from, to }) => from !== undefined && from !== to).length;
   const saves = was.priceMicroUsdPerHour - is.priceMicroUsdPerHour;
   const unplaced = yield* leftPending(before, model, rest.plan);
+  // A pod that left its node and has no place at the end counts as a pod without a place, and not as moved, too.
+  const left = new Set(unplaced.map(({ pod }) => pod));
+  const podsMoved = moves.filter(
+    ({ pod, from, to }) => from !== undefined && from !== to && !left.has(pod),
+  ).length;
   const commands = steps.filter(({ kind }) => kind === "command").length;
   const headroom = bufferRoom(model.picture);
   // A stopped simulation has no time for one more round.

@@ -25,7 +25,10 @@ import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
+import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_OVERLAY } from "../../apis/karpenter/nodeoverlay.ts";
+import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
+import { PROVISIONER } from "../../apis/karpenter/provisioner.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { RUNTIME_CLASS } from "../../apis/node/runtime-class.ts";
 import { POD_DISRUPTION_BUDGET, PRIORITY_CLASS } from "../../apis/policy/kinds.ts";
@@ -41,6 +44,7 @@ import { createPodProjection } from "../../controllers/pod-projection.ts";
 import type { KeepOptions, KubeClient, KubeList } from "../../kube/client/client.ts";
 import { ConnectionError, isForbidden, isNotServed, KubeError } from "../../kube/errors.ts";
 import { createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
+import { installDefinitions } from "../checks/checks.ts";
 import { accessProblem } from "../program/access-problem.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
@@ -107,23 +111,49 @@ export async function readCluster(
   client: Pick<KubeClient, "list">,
   further: readonly Kind[] = [],
 ): Promise<{ readonly found: readonly Found[]; readonly notes: readonly string[] }> {
-  const notes: string[] = [];
+  const reading: Reading = { client, notes: [], unserved: [] };
   const lists = await Promise.all(
-    [...NEEDED, ...USEFUL, ...further].map((kind) => readKind(client, kind, notes)),
+    [...NEEDED, ...USEFUL, ...further].map((kind) => readKind(kind, reading)),
   );
   const found = lists.flat();
+  const notes = [...reading.notes, ...unservedNotes(found, reading.unserved)];
   if (!found.some(({ object }) => object.kind === CAPACITY_BUFFER.kind))
     return { found, notes: notes.sort() };
   const asked = BUFFERED.filter(({ kind }) => !further.some((one) => one.kind === kind));
-  const more = await Promise.all(asked.map((kind) => readKind(client, kind, notes)));
+  const more = await Promise.all(asked.map((kind) => readKind(kind, { ...reading, notes })));
   return { found: [...found, ...more.flat()], notes: notes.sort() };
 }
 
-async function readKind(
-  client: Pick<KubeClient, "list">,
-  kind: Kind,
-  notes: string[],
-): Promise<Found[]> {
+/** One reading of the cluster: what it leaves out, and the kinds that the API server does not serve. */
+interface Reading {
+  readonly client: Pick<KubeClient, "list">;
+  readonly notes: string[];
+  readonly unserved: Kind[];
+}
+
+/** Notes about kinds that Karpenter cannot work without, and that the API server does not serve. */
+function unservedNotes(found: readonly Found[], unserved: readonly Kind[]): string[] {
+  const has = (kind: string) => found.some(({ object }) => object.kind === kind);
+  const classes = found.map(({ object }) => classKindOf(object));
+  const isNeeded = ({ kind }: Kind): boolean => {
+    if (kind === EC2_NODE_CLASS.kind) return classes.includes(kind);
+    // A cluster of an older Karpenter has Provisioners and Machines instead.
+    return (kind === NODE_POOL.kind || kind === NODE_CLAIM.kind) && !has(PROVISIONER.kind);
+  };
+  return unserved
+    .filter(isNeeded)
+    .map(
+      ({ kind, plural, group }) =>
+        `the API server does not serve ${kind} (${plural}.${group}), so no node can be launched; install the definitions, then apply the objects again: ${installDefinitions("karpenter")}`,
+    );
+}
+
+function classKindOf({ kind, ...object }: KubeObject): string | undefined {
+  if (kind !== NODE_POOL.kind) return undefined;
+  return (object as NodePool).spec.template?.spec?.nodeClassRef?.kind;
+}
+
+async function readKind(kind: Kind, { client, notes, unserved }: Reading): Promise<Found[]> {
   try {
     return await listed(client, kind);
   } catch (error) {
@@ -132,7 +162,10 @@ async function readKind(
     if (NEEDED.includes(kind)) {
       throw new CliError(`--cluster: ${kind.plural} cannot be read: ${error.message}`);
     }
-    if (isNotServed(error)) return [];
+    if (isNotServed(error)) {
+      unserved.push(kind);
+      return [];
+    }
     if (!isForbidden(error)) throw new CliError(`--cluster: ${kind.plural}: ${error.message}`);
     notes.push(`left out, as reading them is forbidden: ${kind.plural}`);
     return [];

@@ -633,7 +633,8 @@ describe("a plan for a live cluster", () => {
         spec: { containers: [], strange: true },
       },
     ];
-    const client = serving({ "nodepools v1beta1": [pool], "pods v1": pods });
+    const older = { "nodeclaims v1beta1": [], "ec2nodeclasses v1beta1": [] };
+    const client = serving({ "nodepools v1beta1": [pool], "pods v1": pods, ...older });
     const { found, notes } = await readCluster(client as never);
     expect(notes).toEqual([]);
     const manifests = sortManifests(found);
@@ -658,8 +659,27 @@ describe("a plan for a live cluster", () => {
     expect(await timeOf(refusing as never)).toBeUndefined();
   });
 
+  it("says which kind of Karpenter the API server does not serve, and how to install it", async () => {
+    const notesOf = async (objects: Record<string, unknown[]>) =>
+      (await readCluster(serving(objects) as never)).notes.map((one) => one.split(",")[0]);
+    const unserved = (kind: string, resource: string) =>
+      `the API server does not serve ${kind} (${resource})`;
+    const claims = { "nodeclaims v1": [] };
+    expect((await readCluster(serving(claims) as never)).notes).toEqual([
+      "the API server does not serve NodePool (nodepools.karpenter.sh), so no node can be launched; install the definitions, then apply the objects again: helm upgrade --install karpenter-crd deploy/charts/karpenter-crd --namespace karpenter --create-namespace",
+    ]);
+    expect(await notesOf({ "nodepools v1": [parse(POOL)] })).toEqual([
+      unserved("EC2NodeClass", "ec2nodeclasses.karpenter.k8s.aws"),
+      unserved("NodeClaim", "nodeclaims.karpenter.sh"),
+    ]);
+    // A cluster of an older Karpenter has other kinds.
+    const provisioner = { apiVersion: "karpenter.sh/v1alpha5", kind: "Provisioner", metadata: {} };
+    expect(await notesOf({ "provisioners v1alpha5": [provisioner] })).toEqual([]);
+  });
+
   it("leaves out kinds that may not be read, except pods", async () => {
-    const { notes } = await readCluster(serving({}, { limitranges: forbidden }) as never);
+    const served = { "nodepools v1": [], "nodeclaims v1": [] };
+    const { notes } = await readCluster(serving(served, { limitranges: forbidden }) as never);
     expect(notes).toEqual(["left out, as reading them is forbidden: limitranges"]);
     await expect(readCluster(serving({}, { pods: forbidden }) as never)).rejects.toThrow(
       "--cluster: pods cannot be read",

@@ -228,3 +228,26 @@ it("karpenter top refuses an interval that would flood the API server", async ()
     '--interval: "10ms": wanted a duration of 1s or more, such as 5s',
   );
 });
+
+it("karpenter top counts the pods of a node as explain does: without DaemonSet pods", async () => {
+  const agent = snapshotPod("agent", { node: "a" });
+  const owner = {
+    apiVersion: "apps/v1",
+    kind: "DaemonSet",
+    name: "agent",
+    uid: "u",
+    controller: true,
+  };
+  const daemon = {
+    ...agent,
+    metadata: { ...agent.metadata, ownerReferences: [owner] },
+  } as KubeObject;
+  const { nodes, totals } = await fleet(
+    ...snapshotNode("a"),
+    snapshotPod("web", { node: "a" }),
+    daemon,
+  );
+  expect(nodes.map(({ pods }) => pods)).toEqual([1]);
+  expect(totals.pods).toBe(1);
+  expect(nodes[0]?.requested["cpu"]).toBe(1_000);
+});

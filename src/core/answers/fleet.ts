@@ -22,7 +22,7 @@ import { type Block, blocksOf, priceOf } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { recordOf } from "../disruption/record.ts";
 import type { RejectionReason, SchedulingResult } from "../provisioning/result.ts";
-import { type NodeView, requestsOf } from "../state/node-view.ts";
+import { type NodeView, requestsOf, reschedulablePods } from "../state/node-view.ts";
 import { ViewNotes } from "../state/view-notes.ts";
 import { type BufferRoom, bufferRoom } from "./kept-room.ts";
 import type { Model } from "./model.ts";
@@ -62,6 +62,7 @@ export interface FleetNode {
   readonly allocatable: Resources;
   /** The sum of the requests of the node's pods. */
   readonly requested: Resources;
+  /** Pods that would have to move if the node were removed. Daemon pods and mirror pods are not included. */
   readonly pods: number;
   /** The price of the node. Absent: the NodePool does not offer this instance type, so its price is not known. */
   readonly priceMicroUsdPerHour?: number;
@@ -268,7 +269,7 @@ function freshNode(view: NodeView, { pool, offered }: Of, held: string | undefin
   set("capacityType", labels[CAPACITY_TYPE_LABEL_KEY]);
   set("allocatable", view.allocatable);
   set("requested", requestsOf(view));
-  set("pods", view.pods.length);
+  set("pods", reschedulablePods(view).length);
   set("priceMicroUsdPerHour", price === 0 ? undefined : price);
   set("drifted", claim !== undefined && isTrue(claim, "Drifted") ? true : undefined);
   set("held", held);
