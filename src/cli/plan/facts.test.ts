@@ -6,7 +6,14 @@ import { isUsable } from "../../core/cloudprovider/offerings.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { awsCatalogue } from "./aws-catalogue.ts";
 import { objectsOf } from "./documents.ts";
-import { configMapsNamed, factsIn, factsMaps, settingsWith } from "./facts.ts";
+import {
+  configMapsNamed,
+  factsIn,
+  factsMaps,
+  priceNote,
+  type ReadFacts,
+  settingsWith,
+} from "./facts.ts";
 import { sortManifests } from "./manifests.ts";
 import { regionOf } from "./region.ts";
 import { cloudOf } from "./sources.ts";
@@ -64,6 +71,25 @@ describe("the ConfigMap karpenter-facts", () => {
     expect(await gpus({ ...gate, "ignore-dra-requests": "false" })).toEqual(["gpu.nvidia.com 4"]);
     expect(await gpus({ "ignore-dra-requests": "false" })).toBeUndefined();
     expect(await gpus(gate)).toBeUndefined();
+  });
+
+  it("says that spot prices are not known yet, and that spot then costs as much as on-demand", () => {
+    const note = (prices: Partial<typeof PRICES>) => {
+      const all = { ...PRICES, readAtMs: undefined, ...prices };
+      return priceNote(factsIn([told({ settings: {}, prices: all })]) as ReadFacts);
+    };
+    const of = "prices: those that Karpenter uses in us-west-2";
+    const where = "(ConfigMap karpenter/karpenter-facts)";
+    const none = "it knows no spot price yet, so spot costs as much as on-demand";
+    expect(note({ spot: new Map() })).toBe(
+      `${of}, built in, as it has read none from AWS yet; ${none} ${where}`,
+    );
+    expect(note({})).toBe(
+      `${of}, on-demand ones built in, as it could not read them from AWS ${where}`,
+    );
+    expect(note({ spot: new Map(), readAtMs: PRICES.readAtMs })).toBe(
+      `${of}, of 2026-01-31T00:00:00Z; ${none} ${where}`,
+    );
   });
 
   it("sets the prices of offerings, and a zone without a spot price has no spot offering", async () => {

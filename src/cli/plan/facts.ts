@@ -120,11 +120,19 @@ export function settingsWith(
   return { flags, notes: [but, ...gates] };
 }
 
-/** The note that says where the prices of a plan come from. */
+/**
+ * The note that says where the prices of a plan come from. Until Karpenter knows a spot price, it takes the on-demand
+ * price for spot offerings (providers/aws/pricing), and so does the plan.
+ */
 export function priceNote({ prices, where }: ReadFacts): string {
-  const age =
-    prices?.readAtMs === undefined
-      ? "built in, as it has not asked AWS yet"
-      : `of ${toRfc3339(prices.readAtMs)}`;
-  return `prices: those that Karpenter uses in ${prices?.region}, ${age} (ConfigMap ${where})`;
+  const hasSpot = (prices?.spot.size ?? 0) > 0;
+  const spot = hasSpot ? "" : "; it knows no spot price yet, so spot costs as much as on-demand";
+  return `prices: those that Karpenter uses in ${prices?.region}, ${ageText(prices?.readAtMs, hasSpot)}${spot} (ConfigMap ${where})`;
+}
+
+function ageText(readAtMs: number | undefined, hasSpot: boolean): string {
+  if (readAtMs !== undefined) return `of ${toRfc3339(readAtMs)}`;
+  return hasSpot
+    ? "on-demand ones built in, as it could not read them from AWS"
+    : "built in, as it has read none from AWS yet";
 }

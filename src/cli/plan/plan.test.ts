@@ -4,6 +4,7 @@ import { join } from "node:path";
 import pc from "picocolors";
 import { describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
+import { EVENT } from "../../apis/core/kinds.ts";
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
@@ -675,6 +676,19 @@ describe("a plan for a live cluster", () => {
     // A cluster of an older Karpenter has other kinds.
     const provisioner = { apiVersion: "karpenter.sh/v1alpha5", kind: "Provisioner", metadata: {} };
     expect(await notesOf({ "provisioners v1alpha5": [provisioner] })).toEqual([]);
+  });
+
+  it("reads only the events that answers use, because a large cluster has too many", async () => {
+    const asked: (string | undefined)[] = [];
+    const { list } = serving({});
+    const client = {
+      list: (kind: Kind, options?: { fieldSelector?: string }) => {
+        if (kind === EVENT) asked.push(options?.fieldSelector);
+        return list(kind);
+      },
+    };
+    await readCluster(client as never, [EVENT as Kind]);
+    expect(asked).toEqual(["reason=Nominated", "reason=PlannedNodeLost"]);
   });
 
   it("leaves out kinds that may not be read, except pods", async () => {
