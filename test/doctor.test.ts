@@ -334,8 +334,12 @@ describe("karpenter doctor and bundle on a cluster", () => {
     ];
     const pool = { kind: "NodePool", metadata: { name: "p" }, status: { conditions } };
     const all = judged({ ...(await real()), pools: [pool as KubeObject] });
-    expect(all.find(({ area, item }) => area === "NodePools" && item === "p")?.says).toBe(
+    const found = all.find(({ area, item }) => area === "NodePools" && item === "p");
+    expect(found?.says).toBe(
       "It is not ready: NodeClassReady=False: NodeClass not found on cluster",
+    );
+    expect(found?.remedy).toBe(
+      "mend what its condition NodeClassReady (NodeClass not found on cluster) names; kubectl describe nodepool p shows all",
     );
   });
 

@@ -198,7 +198,7 @@ describe("karpenter explain node", () => {
       snapshotPdb("web", 0),
     ]);
     expect(text).toContain(
-      `runs 1 pod; being deleted since 2026-01-05T11:59:00Z: waiting for eviction: 1 pod (shop/a-0), until ${until} (and 1 more)`,
+      `runs 1 pod; being deleted since 2026-01-05T11:59:00Z: waiting for eviction: 1 pod (shop/a-0), until ${until}; pdb prevents pod evictions (PodDisruptionBudget=[shop/web]), until ${until}`,
     );
     expect(text).toContain(`pdb prevents pod evictions (PodDisruptionBudget=[shop/web])`);
     expect(text).not.toContain("If nothing kept it");

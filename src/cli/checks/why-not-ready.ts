@@ -16,6 +16,14 @@ interface WithClass extends KubeObject {
 /** Upstream's texts for a node class that is missing or is being deleted. They do not name the class. */
 const NAMELESS = ["NodeClass not found", "NodeClass is Terminating"];
 
+/** The condition that keeps the object from being ready, with its message: `NodeClassReady (NodeClass not found)`. */
+export function conditionToMend(object: KubeObject, own: Condition): string {
+  const [, named = ""] = /(\w+)=(?:False|Unknown)/.exec(own.message ?? "") ?? [];
+  const cause = (named === "" ? undefined : condition(object, named)) ?? own;
+  const told = cause.message || cause.reason;
+  return told ? `${cause.type} (${told})` : cause.type;
+}
+
 /** The condition's message; where it only names other conditions, such as `NodeClassReady=False`, their messages, too. */
 export function whyNotReady(object: KubeObject, { type: own, message, reason }: Condition): string {
   const text = message || reason || "no reason is given";

@@ -18,7 +18,7 @@ import { BRAKE_CONDITION, shownBrake } from "../../core/safety/brake-condition.t
 import { SET_BACK_CONDITION, setBackShown } from "../../core/safety/set-back.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import { type CheckedItem, checkSections, type Section } from "../checks/checks.ts";
-import { whyNotReady } from "../checks/why-not-ready.ts";
+import { conditionToMend, whyNotReady } from "../checks/why-not-ready.ts";
 import { some } from "../migrate/check-objects.ts";
 import { checkAddresses, checkImages } from "./check-classes.ts";
 import { checkController, checkLead } from "./check-controller.ts";
@@ -272,7 +272,7 @@ function checkReadiness(area: string, objects: readonly KubeObject[]): readonly 
       item,
       state: "todo",
       says: `It is not ready: ${whyNotReady(one, found)}`,
-      remedy: `mend what its conditions name: kubectl describe ${one.kind?.toLowerCase()} ${item}`,
+      remedy: `mend what its condition ${conditionToMend(one, found)} names; kubectl describe ${one.kind?.toLowerCase()} ${item} shows all`,
     };
   });
 }

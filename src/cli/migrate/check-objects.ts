@@ -1,7 +1,8 @@
 /** Checks of stored objects: definitions, fields that would be lost, drift, and running operations. */
 import type { Node } from "../../apis/core/node.ts";
-import { poolIdOfClaim, toClaim } from "../../apis/hub/claim.ts";
+import { claimGeneration, poolIdOfClaim, toClaim } from "../../apis/hub/claim.ts";
 import { convertObject } from "../../apis/hub/conversion.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { POOL_KINDS, toPool } from "../../apis/hub/to-pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
@@ -165,6 +166,7 @@ export function checkDrift({ objects }: MigrationFacts): readonly CheckedItem[] 
   const checks: CheckedItem[] = [];
   const pending: string[] = [];
   const restamped: string[] = [];
+  const versions = new Set<string>();
   let quiet = 0;
   for (const claim of claimsIn(objects).filter((one) => !isDeleted(one))) {
     const { name } = claim.metadata;
@@ -179,14 +181,16 @@ export function checkDrift({ objects }: MigrationFacts): readonly CheckedItem[] 
         area,
         item: name,
         state: "drift",
-        says: `The node would be replaced: ${reason}`,
+        says: `The node would be replaced: ${reason}${driftValues(claim, pool as Pool, reason)}`,
         remedy: `compare NodeClaim ${name} with its NodePool; budgets {nodes: "0"} hold it back until you are ready`,
       });
       continue;
     }
     quiet++;
     const version = claim.metadata.annotations?.[NODEPOOL_HASH_VERSION_ANNOTATION_KEY];
-    if (version !== undefined && version !== NODEPOOL_HASH_VERSION) restamped.push(name);
+    if (version === undefined || version === NODEPOOL_HASH_VERSION) continue;
+    restamped.push(name);
+    versions.add(version);
   }
   if (pending.length > 0)
     checks.push({
@@ -200,10 +204,29 @@ export function checkDrift({ objects }: MigrationFacts): readonly CheckedItem[] 
       area,
       item: "hash version",
       state: "differs",
-      says: `${counted(restamped.length, "claim")} of another hash version than ${NODEPOOL_HASH_VERSION} get the current hash, without drift: ${some(restamped)}`,
+      says: `${counted(restamped.length, "claim")} of hash version ${[...versions].sort().join(", ")}, and not ${NODEPOOL_HASH_VERSION}, get the current hash, without drift: ${some(restamped)}`,
     });
   const says = `${counted(quiet, "claim")} would stay as ${quiet === 1 ? "it is" : "they are"}`;
   return [...checks, { area, item: "claims", state: "ready", says }];
+}
+
+/** The values of the claim and of the pool that differ: `: its label a is x, and the pool wants a In y`. */
+function driftValues(claim: NodeClaim, pool: Pool, reason: string): string {
+  if (reason !== "RequirementsDrifted") {
+    const { hashAnnotation } = vocabulary(claimGeneration(claim));
+    const hash = claim.metadata.annotations?.[hashAnnotation];
+    return `: the pool's template had the hash ${hash} when the claim was created, and has ${pool.hash} now`;
+  }
+  const { labels = {} } = claim.metadata;
+  const differing = pool.requirements.filter(
+    (one) => poolDrift(claim, { ...pool, requirements: [one] }) !== undefined,
+  );
+  const said = differing.map(({ key, operator, values = [] }) => {
+    const has =
+      labels[key] === undefined ? "it has no label" : `its label ${key} is ${labels[key]}`;
+    return `${has}, and the pool wants ${key} ${operator} ${values.join(", ")}`.trimEnd();
+  });
+  return said.length === 0 ? "" : `: ${said.join("; ")}`;
 }
 
 /** Claims that are starting or being deleted, and nodes that a command has tainted. */

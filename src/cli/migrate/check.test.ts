@@ -160,11 +160,35 @@ describe("karpenter migrate check", () => {
     const all = checks({ objects });
     expect(found(all, "drift", "new")).toMatchObject({
       state: "drift",
-      says: "The node would be replaced: NodePoolDrifted",
+      says: expect.stringMatching(
+        /^The node would be replaced: NodePoolDrifted: the pool's template had the hash 1 when the claim was created, and has \d+ now$/,
+      ),
     });
     expect(found(all, "drift", "pending")?.says).toContain("old");
-    expect(found(all, "drift", "hash version")?.says).toContain("older");
+    expect(found(all, "drift", "hash version")?.says).toMatch(
+      /^1 claim of hash version v2, and not v\d, get the current hash, without drift: older$/,
+    );
     expect(found(all, "drift", "claims")?.says).toBe("1 claim would stay as it is");
+  });
+
+  it("names the label and the requirement if a claim no longer satisfies its NodePool", () => {
+    const requirements = [
+      { key: "team", operator: "In", values: ["blue", "green"] },
+      { key: "karpenter.sh/nodepool", operator: "Exists" },
+      { key: "site", operator: "Exists" },
+    ];
+    const { template } = POOL.spec;
+    const spec = {
+      ...POOL.spec,
+      template: { ...template, spec: { ...template.spec, requirements } },
+    };
+    const old = claim("old");
+    const labels = { ...old.metadata.labels, team: "red" };
+    const labelled = { ...old, metadata: { ...old.metadata, labels } };
+    const all = checks({ objects: [{ ...POOL, spec } as NodePool, labelled] });
+    expect(found(all, "drift", "old")?.says).toBe(
+      "The node would be replaced: RequirementsDrifted: its label team is red, and the pool wants team In blue, green; it has no label, and the pool wants site Exists",
+    );
   });
 
   it("says of a node that is drained only that it goes on, although its NodePool has changed since", () => {
@@ -241,6 +265,7 @@ describe("karpenter migrate check", () => {
     expect(found(all, "values", "controller.image")?.state).toBe("todo");
     expect(found(all, "settings", "preset")).toMatchObject({
       state: "differs",
+      says: expect.stringContaining("is balanced, the default, and not upstream-compatible: "),
       remedy: expect.stringContaining("settings.preset=upstream-compatible"),
     });
     const imageOf = (image: object) =>

@@ -137,7 +137,7 @@ function checkSettings({ deployments, values }: MigrationFacts): readonly Checke
           area,
           item: "preset",
           state: "differs",
-          says: `The preset is ${typeof preset === "string" ? preset : "balanced"}: nodes are planned and consolidated otherwise than before`,
+          says: `settings.preset is ${typeof preset === "string" ? preset : "balanced, the default"}, and not ${PRESET}: nodes are planned and consolidated otherwise than before`,
           remedy: `set settings.preset=${PRESET} for the handover; docs/reference/presets.md says what each preset does`,
         },
   );

@@ -199,6 +199,9 @@ interface Found {
   readonly room: readonly RoomKept[] | undefined;
 }
 
+/** Maximum number of holds in the headline, besides the first one. */
+const MOST_ALSO = 2;
+
 function roomText(room: readonly RoomKept[]): string {
   if (room.length === 0) return "";
   const parts = room.map(
@@ -224,6 +227,8 @@ function sentence(
   const [first, ...others] = holds;
   if (first === undefined)
     return `${head}; nothing protects it, but other nodes are disrupted first`;
-  const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
-  return `${head}; ${first.block === "leaving" ? "" : "it stays: "}${holdText(first)}${more}`;
+  const said = [first, ...others.slice(0, MOST_ALSO)].map((hold) => holdText(hold));
+  const more = others.length - MOST_ALSO;
+  const rest = more > 0 ? [`and ${counted(more, "more reason")}`] : [];
+  return `${head}; ${first.block === "leaving" ? "" : "it stays: "}${[...said, ...rest].join("; ")}`;
 }
