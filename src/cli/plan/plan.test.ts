@@ -21,7 +21,7 @@ import { objectsOf, readDocuments, readText } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
 import { readCluster, timeOf } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
-import { limitNotes, type Plan, planOf, poolNotes } from "./plan.ts";
+import { limitNotes, type Plan, passNotes, planOf, poolNotes } from "./plan.ts";
 import { planText, unplacedGroups } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
 import { moreZonesIn, regionOf } from "./region.ts";
@@ -611,6 +611,14 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}`;
   });
 });
 
+it("a note says how many pods of StatefulSets were planned at once", () => {
+  const played = { result: {} as never, passes: 1, isSettled: true };
+  expect(passNotes(played)).toEqual([]);
+  expect(passNotes({ ...played, createdAtOnce: 117 })).toEqual([
+    expect.stringMatching(/^117 pods of StatefulSets were planned at once, /),
+  ]);
+});
+
 describe("a plan for a live cluster", () => {
   const forbidden = new KubeError(403, { reason: "Forbidden", message: "no" }, "list");
   const missing = new KubeError(404, { reason: "NotFound", message: "none" }, "list");
@@ -846,7 +854,13 @@ spec: {requirements: [{key: node.kubernetes.io/instance-type, operator: In, valu
 kind: StorageClass
 metadata: {name: gp3}
 provisioner: ebs.csi.aws.com`;
-    const immediate = await run([POOL, early, named("storageClassName: gp3,")], "text");
+    // A claim of a cluster: its volume should be bound already, so Karpenter leaves its pod out.
+    const unbound = `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data-db-0, namespace: shop, uid: u}
+spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, resources: {requests: {storage: 1Gi}}}`;
+    const immediate = await run([POOL, early, unbound, named("storageClassName: gp3,")], "text");
+    expect(immediate.code).toBe(2);
     expect(immediate.text).toContain("fix: set volumeBindingMode of StorageClass gp3");
     const mended = early.replace(
       "provisioner",
@@ -857,6 +871,30 @@ provisioner: ebs.csi.aws.com`;
     expect(slip.text).toContain("fix: did you mean StorageClass gp3? Or create StorageClass gp-3");
     const quiet = await run([POOL, named("")], "json", { fix: false });
     expect((JSON.parse(quiet.text) as Plan).unschedulable[0]).not.toHaveProperty("fix");
+  });
+
+  it("is 0 for a new claim that is bound at once, and a note says that its zone is not known yet", async () => {
+    const db = workload(
+      "StatefulSet",
+      "db",
+      2,
+      `podManagementPolicy: Parallel
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: early, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]`,
+    );
+    const early = (provisioner: string, zone = "b") => `apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: early}
+provisioner: ${provisioner}
+volumeBindingMode: Immediate
+allowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [${zone}]}]}]`;
+    const { code, text } = await run([POOL, early("ebs.csi.aws.com"), db], "text");
+    expect(code).toBe(0);
+    expect(text).toMatch(/^ {2}1 x +\S+ +\S+ +b +/m);
+    expect(text.replaceAll(/\n {2}/g, " ")).toContain(
+      "note: StorageClass early binds volumes at once (Immediate), in a zone that its provisioner chooses; the plan takes any zone that the class allows for shop/data-db-0 and 1 more claim",
+    );
+    // Volumes of this class are made by hand, so nothing binds the claim.
+    expect((await run([POOL, early("kubernetes.io/no-provisioner"), db])).code).toBe(2);
   });
 
   it("is 2 for a volume in a zone that nothing has, and the fix names the object and the zone", async () => {

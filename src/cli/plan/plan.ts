@@ -6,6 +6,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
+import { counted } from "../../base/counted.ts";
 import { atOnce } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
 import { usd } from "../../core/answers/command-answer.ts";
@@ -189,13 +190,21 @@ export function planOf(
 }
 
 /** Notes about the number of passes, if there was more than one or more would follow. */
-export function passNotes({ passes, isSettled }: PlayedPasses): string[] {
+export function passNotes({ passes, isSettled, createdAtOnce = 0 }: PlayedPasses): string[] {
+  const joined =
+    createdAtOnce === 0
+      ? []
+      : [
+          `${counted(createdAtOnce, "pod")} of StatefulSets ${createdAtOnce === 1 ? "was" : "were"} planned at once, as there were too many to plan one after another; in a cluster each comes once the one before it is ready, which may need more nodes`,
+        ];
   if (!isSettled)
     return [
+      ...joined,
       `stopped after ${passes} passes, each of which still placed pods; Karpenter goes on until nothing changes, so the pods without a place here may get one`,
     ];
-  if (passes === 1) return [];
+  if (passes === 1) return joined;
   return [
+    ...joined,
     `planned in ${passes} passes, as Karpenter does: a later pass sees what the earlier ones launched`,
   ];
 }

@@ -41,6 +41,7 @@ import type { Cloud } from "./aws-catalogue.ts";
 import { expandWorkloads, fillAdmission } from "./expand-workloads.ts";
 import { KNOWN_LABELS, meantLabel } from "./field-words.ts";
 import { headroomPods } from "./headroom.ts";
+import { withSupposedBinding } from "./immediate-classes.ts";
 import type { Manifests } from "./manifests.ts";
 import { valueNotes } from "./value-slips.ts";
 
@@ -101,6 +102,7 @@ export async function planningInput(
     kept === undefined
       ? expandWorkloads(manifests)
       : { pods: kept.unboundPods(), volumeClaims: manifests.volumeClaims };
+  const supposed = withSupposedBinding(manifests.storageClasses, volumeClaims);
   const { compileSelector: compile } = settings;
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
   const cluster = kept ?? clusterOf(manifests, pods);
@@ -117,6 +119,7 @@ export async function planningInput(
   const sticky = seats.assign(batch, nowMs);
   notes.push(
     ...room.notes,
+    ...supposed.notes,
     ...cloud.notes,
     ...unusedNotes(manifests, found),
     ...strayNotes(manifests, pods),
@@ -141,7 +144,7 @@ export async function planningInput(
       nodes: cluster.nodes(),
       daemonPods: cluster.daemonPods(),
       namespaces: namespacesOf(manifests, pods),
-      volumes: volumesOf(manifests, volumeClaims),
+      volumes: volumesOf(manifests, volumeClaims, supposed.classes),
       ...(autoscalers.length === 0 ? {} : { autoscalers }),
       ...(compile === undefined ? {} : { devices: { ...manifests.devices, compile } }),
       defaultSpread: { constraints: settings.defaultSpread ?? [], services, workloads },
@@ -156,8 +159,9 @@ export async function planningInput(
 }
 
 function volumesOf(
-  { volumes, storageClasses: classes, csiNodes }: Manifests,
+  { volumes, csiNodes }: Manifests,
   claims: Manifests["volumeClaims"],
+  classes: Manifests["storageClasses"],
 ): PlanningInput["input"]["volumes"] {
   return { claims, volumes, classes, csiNodes };
 }

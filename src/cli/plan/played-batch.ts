@@ -32,7 +32,10 @@ export function playBatchInSteps(
   );
 }
 
+/** Passes that a plan for a fix takes for StatefulSets. There are many such plans, and none of them is printed. */
+const MOST_ORDERED_FOR_FIX = 100;
+
 /** The plan after all passes with the greedy rules. Fixes are verified with it. */
 export function settledPlan(input: SchedulingInput): SchedulingResult {
-  return playPasses(input, solve).result;
+  return playPasses(input, solve, MOST_ORDERED_FOR_FIX).result;
 }

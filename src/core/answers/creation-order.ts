@@ -63,9 +63,11 @@ export class CreationOrder {
     return true;
   }
 
-  /** From now on, all pods exist. */
-  createAll(): void {
+  /** From now on, all pods exist. Returns how many did not exist. */
+  createAll(): number {
+    const left = this.#pods.length - this.#created.size;
     for (const pod of this.#pods) this.#created.add(pod);
+    return left;
   }
 
   /**

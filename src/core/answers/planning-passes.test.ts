@@ -122,6 +122,20 @@ describe("simulated planning passes", () => {
       expect(played(own("800m")).nodes).toEqual(["c-2x db-0 db-1", "c-2x db-2"]);
     });
 
+    it("plan more than 100 pods one after another, and count those that are planned at once", () => {
+      const [one] = own("2500m") as [ReturnType<typeof pod>];
+      const many = Array.from({ length: 120 }, (_, ordinal) => ({
+        ...one,
+        metadata: { ...one.metadata, name: `db-${ordinal}` },
+      }));
+      const all = playPasses(inputOf(many), solve);
+      expect(all.result.newClaims).toHaveLength(120);
+      expect([all.passes, all.createdAtOnce]).toEqual([120, undefined]);
+      const few = playPasses(inputOf(many), solve, 3);
+      expect(few.createdAtOnce).toBe(116);
+      expect(few.result.newClaims.length).toBeLessThan(120);
+    });
+
     it("say which pod the others wait for if it has no place", () => {
       const { nodes, left } = played(own("99"));
       expect(nodes).toEqual([]);
