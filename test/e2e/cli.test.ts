@@ -4,7 +4,15 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { request } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -148,6 +156,8 @@ metadata: {name: a, namespace: default}
 spec: {containers: [{name: a, image: x, resources: {requests: {cpu: "5000"}}}]}
 `;
 
+const ONE_POOL = TOO_LARGE.slice(0, TOO_LARGE.indexOf("---"));
+
 describe("the command line", () => {
   it("prints one sentence about an error, points to the help after wrong usage, and exits with an error", async () => {
     writeFileSync(join(folder, "broken.yaml"), "name: [");
@@ -226,6 +236,34 @@ describe("the command line", () => {
     await running.says(/more/);
     running.child.stdout?.destroy();
     expect(await running.ended).toBe(141);
+  });
+
+  it("has one rule for output that could not be written: an error with a sentence, but not if the reader stops", async () => {
+    const manifests = join(folder, "one-pool.yaml");
+    writeFileSync(manifests, ONE_POOL);
+    const files = ["-f", manifests];
+    // All commands print by the same function (src/cli/program/output.ts), so one that reads files stands for them.
+    const commands = [["explain", "nodepools", ...files], ["--version"]];
+    // A write to this device fails as one to a full disk does.
+    const full = openSync("/dev/full", "w");
+    try {
+      for (const args of commands) {
+        const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", full, "pipe"] });
+        let err = "";
+        child.stderr?.on("data", (chunk: Buffer) => {
+          err += chunk.toString();
+        });
+        const [code] = (await once(child, "close")) as [number];
+        const said = "karpenter: cannot write to standard output: ENOSPC: no space left on device";
+        expect([args[0], code, err.includes(said)]).toEqual([args[0], 1, true]);
+      }
+    } finally {
+      closeSync(full);
+    }
+    const unread = commands.map((args) => start(...args));
+    for (const { child } of unread) child.stdout?.destroy();
+    const codes = await Promise.all(unread.map(({ ended }) => ended));
+    expect(codes).toEqual([0, 0]);
   });
 
   it("fails if the event loop is empty before the command has ended", async () => {

@@ -38,6 +38,8 @@ export async function runProgram(program: Command): Promise<void> {
   process.once("beforeExit", stuck);
   try {
     await program.parseAsync(process.argv);
+    // From now on the command's exit code is known, also if a reader of its output stops early (output.ts).
+    process.exitCode ??= 0;
   } catch (error) {
     if (error instanceof CommanderError) {
       // The exit code is 0 for help and version. For other errors commander has already printed the message.
