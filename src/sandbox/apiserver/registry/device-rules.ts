@@ -53,15 +53,25 @@ export const RESOURCE_SLICE_RULES: KindRules = {
       ...eachOf(devices, "spec.devices", (device, field) => deviceErrors(device, field, spec)),
       ...uniqueBy(devices, "name", "spec.devices"),
       ...atMost(devices, MAX_DEVICES, "spec.devices"),
-      ...countersOfDevices(devices),
       ...eachOf(sharedCounters, "spec.sharedCounters", ({ name = "", counters = {} }, field) => [
         ...(name === "" ? [required(`${field}.name`)] : labelErrors(name, `${field}.name`)),
         ...counterMapErrors(counters, `${field}.counters`),
       ]),
       ...uniqueBy(sharedCounters, "name", "spec.sharedCounters"),
-      ...countersInAll(sharedCounters),
     ];
   },
+  // Rules of Kubernetes 1.34 that later versions changed: from 1.35 on, counter sets are in another slice of the pool
+  // than the devices that consume them, and a slice may have more counters. Only the sandbox's API server applies
+  // them. Files for `plan` and others may come from a later cluster.
+  validateAmong: ({ spec: { devices = [], sharedCounters = [] } = {} as Raw }) => [
+    ...eachOf(devices, "spec.devices", ({ consumesCounters }, device) =>
+      eachOf(consumesCounters, `${device}.consumesCounters`, (use, field) =>
+        counterReferenceErrors(use, field, sharedCounters),
+      ),
+    ),
+    ...countersOfDevices(devices),
+    ...countersInAll(sharedCounters),
+  ],
 };
 
 /**
@@ -176,11 +186,7 @@ function deviceErrors(device: Raw, path: string, spec: Raw): FieldError[] {
     ]),
     ...eachOf(taints, `${path}.taints`, taintErrors),
     ...atMost(taints, MAX_TAINTS, `${path}.taints`),
-    ...counterErrors(
-      consumesCounters,
-      { path: `${path}.consumesCounters`, device: path },
-      spec.sharedCounters ?? [],
-    ),
+    ...counterErrors(consumesCounters, `${path}.consumesCounters`, path),
     ...deviceNodeErrors(device, path, spec.perDeviceNodeSelection === true),
   ];
 }
@@ -207,11 +213,7 @@ function deviceNodeErrors(device: Raw, path: string, isOwnChoice: boolean): Fiel
   return errors;
 }
 
-function counterErrors(
-  uses: readonly Raw[],
-  { path, device }: { readonly path: string; readonly device: string },
-  sets: readonly Raw[],
-): FieldError[] {
+function counterErrors(uses: readonly Raw[], path: string, device: string): FieldError[] {
   const count = countersOf(uses);
   const text = `the total number of counters must not exceed ${MAX_COUNTERS_OF_DEVICE}`;
   return [
@@ -221,7 +223,6 @@ function counterErrors(
     ]),
     ...uniqueBy(uses, "counterSet", path),
     ...(count > MAX_COUNTERS_OF_DEVICE ? [invalid(device, count, text)] : []),
-    ...eachOf(uses, path, (use, field) => counterReferenceErrors(use, field, sets)),
   ];
 }
 
