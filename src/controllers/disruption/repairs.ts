@@ -191,7 +191,10 @@ export function countCommand(world: World, command: Command, record: CommandReco
   });
 }
 
-/** Converts a name to snake case: `AcceleratedHardwareReady` → `accelerated_hardware_ready`. */
+/**
+ * Converts a name to snake case: `KWOKRebootRequired` → `kwok_reboot_required`. upstream: pkg/utils/pretty/pretty.go
+ */
 export function snakeCase(text: string): string {
-  return text.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
+  const starts = /(?<=.)(?=[A-Z][a-z])|(?<=[a-z0-9])(?=[A-Z])/g;
+  return text.replaceAll(starts, "_").toLowerCase();
 }

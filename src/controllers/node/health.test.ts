@@ -60,6 +60,8 @@ const deleted = (world: FakeWorld) =>
 describe("node repair by the legacy controller", () => {
   it("deletes an unhealthy node after its policy's toleration, without a grace period", async () => {
     const world = await joined(["a", "b"]);
+    const held = { "karpenter.sh/do-not-disrupt": "true" };
+    await world.api.create(POD, pod({ name: "held", nodeName: "node-a", annotations: held }));
     await fallSilent(world, "a");
     const dueAt = toRfc3339(world.clock.now() + 10 * MINUTE_MS);
     await world.clock.advance(9 * MINUTE_MS);
@@ -73,8 +75,14 @@ describe("node repair by the legacy controller", () => {
     expect(deleted(world)).toEqual(["a"]);
     const { annotations } = (world.api.find(NODE_CLAIM, "a") as NodeClaim).metadata;
     expect(annotations).toHaveProperty(["karpenter.sh/nodeclaim-termination-timestamp"]);
-    const counted = [...world.measured].filter(([name]) => /^nodeclaims_.*unhealthy/.test(name));
-    expect(counted.map(([, value]) => value)).toEqual([1, 1]);
+    const counted = [...world.measured].filter(([name]) => /unhealthy.*nodepool/.test(name));
+    expect(counted.map(([name, value]) => `${name.split("{")[0]} ${value}`).sort()).toEqual([
+      "nodeclaims_disrupted_total 1",
+      "nodeclaims_unhealthy_disrupted_total 1",
+      "pods_disruption_initiated_total 1",
+    ]);
+    // As upstream: the claim has no terminationGracePeriod, so all three say graceful.
+    for (const [name] of counted) expect(name).toContain("termination_mode=graceful");
     await world.stop();
   });
 

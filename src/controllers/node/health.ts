@@ -10,7 +10,7 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import { CLAIM_KINDS, claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { type NodeClaim, terminationMode } from "../../apis/karpenter/nodeclaim.ts";
 import { BrokenCount, unhealthyCondition } from "../../core/repair/legacy-repair.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import {
@@ -133,8 +133,7 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
     nodepool: poolLabel(claim.metadata),
     capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL_KEY] ?? "",
     image_id: claim.status?.imageID ?? "",
-    // Node repair gives the drain no time.
-    termination_mode: "forceful",
+    termination_mode: terminationMode(claim),
   });
   return AWAIT_CHANGE;
 }

@@ -136,6 +136,21 @@ describe("a reboot of an unhealthy node", () => {
     await world.stop();
   });
 
+  it("publishes RebootObserved, also if the Node is Ready as soon as it reports its new boot ID", async () => {
+    const world = await oneNode();
+    report(world, "one", "False");
+    await world.clock.advance(77_000);
+    expect([rebooting(world), told(world).includes("RebootObserved")]).toEqual([
+      ["True", "RebootIssued"],
+      false,
+    ]);
+    reportAll(world, "two", { gpu: "True", ready: "True" });
+    await world.clock.advance(5_000);
+    expect(rebooting(world)).toEqual(["False", "RebootSucceeded"]);
+    expect(told(world)).toContain("RebootObserved");
+    await world.stop();
+  });
+
   it("happens after its termination grace period, though a do-not-disrupt pod is still there", async () => {
     const world = await oneNode({ podAnnotations: { "karpenter.sh/do-not-disrupt": "true" } });
     report(world, "one", "False");

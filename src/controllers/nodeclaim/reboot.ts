@@ -275,7 +275,8 @@ async function end(
     return isDeleted ? over : withoutCondition(over, "DisruptionReason");
   });
   asked.delete(uidOf(claim));
-  if (!isWell) world.events.publish(rebootFailed(claim, message));
+  // A node that boots and is Ready at once was not seen before. For one that was, the event is not repeated.
+  world.events.publish(isWell ? rebootObserved(claim) : rebootFailed(claim, message));
   log.info("reboot reached terminal outcome", { result });
   const seconds = (sinceMs: number) => Math.max(0, nowMs - sinceMs) / 1_000;
   world.metrics.count("nodes_reboots_total", { result });
