@@ -163,6 +163,21 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: disk, res
     expect(await nodes()).toEqual(before);
   });
 
+  it("that lacks room uses a node that other pods leave, before the node is removed as empty", async () => {
+    await open(seed, "{nodes: 2}");
+    await world.apply(
+      web(2, "3") + room("", "3") + buffer("{podTemplateRef: {name: room}, replicas: 1}"),
+    );
+    // The regular pass of each half minute has just run: the next one would be too late.
+    await world.advance(2 * MINUTE_MS + 3_000);
+    expect(await reason("Provisioning")).toBe("RequiresNewCapacity");
+    const before = (await nodes()).map(({ metadata }) => metadata.name);
+    await world.scale("web", 1);
+    await world.advance(5 * MINUTE_MS);
+    expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual(before);
+    expect(await reason("Provisioning")).toBe("FitsExistingCapacity");
+  });
+
   it("loses its nodes when its template is deleted, and gets new ones when it is back", async () => {
     await open(seed);
     await world.apply(room() + buffer("{podTemplateRef: {name: room}, replicas: 2}"));

@@ -1,7 +1,7 @@
 /**
  * Turns each CapacityBuffer into pods that reserve its capacity (core/buffers), and writes the result on the buffer. A
  * change of a buffer, its template or its workload triggers a planning pass. So does a pod that is bound to reserved
- * capacity. A pass also runs every half minute. Runs only with the feature gate CapacityBuffer.
+ * capacity, and one that leaves a node while a buffer lacks capacity. A pass also runs every half minute. Runs only with the feature gate CapacityBuffer.
  * upstream: pkg/controllers/capacitybuffer/controller.go
  */
 
@@ -12,10 +12,11 @@ import {
   type CapacityBuffer,
   POD_TEMPLATE,
 } from "../../apis/autoscaling/capacity-buffer.ts";
-import { POD, type Pod } from "../../apis/core/pod.ts";
+import { isTerminal, POD, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import {
   type ConditionChange,
+  condition,
   withLoneCondition,
   withoutCondition,
 } from "../../apis/karpenter/conditions.ts";
@@ -45,7 +46,7 @@ import { type PodSource, sourceOf, type Unresolved } from "./template.ts";
 /** There is no local copy of workloads, so they are read from the API server this often. upstream: the same */
 const POLL_MS = 30_000;
 /** A request that only triggers a planning pass. It cannot name a buffer, because no buffer has an empty name. */
-const ROOM_TAKEN: Request = { kind: "Node", name: "" };
+const ROOM_CHANGED: Request = { kind: "Node", name: "" };
 
 /** The workload kinds of apps/v1 that a buffer may reference. */
 const WORKLOADS: readonly Kind[] = [DEPLOYMENT, REPLICA_SET, STATEFUL_SET] as readonly Kind[];
@@ -69,9 +70,11 @@ export function capacityBuffer(world: World, batcher: Batcher): Controller {
             : buffersOf(world, workload, kind.kind),
         ),
       ),
-      source(POD, (pod, event, before) =>
-        event !== "removed" && takesRoom(world, pod, before) ? [ROOM_TAKEN] : [],
-      ),
+      source(POD, (pod, event, before) => {
+        const left = event === "removed" || (isTerminal(pod) && before !== undefined);
+        const changes = left ? leavesRoom(world, pod) : takesRoom(world, pod, before);
+        return changes ? [ROOM_CHANGED] : [];
+      }),
     ],
     concurrency: 10,
     reconcile: (request) => reconcile(keeper, request),
@@ -87,6 +90,17 @@ function takesRoom({ cluster }: World, pod: Pod, before: Pod | undefined): boole
   return [claimName, nodeName].some(
     (name) => name !== undefined && cluster.placements.hostsBufferPods(name),
   );
+}
+
+/**
+ * Whether a buffer lacked capacity in the last pass, and may use what this pod leaves on its node. Without a pass, the
+ * node could be removed as empty, and another one would be launched for the buffer.
+ */
+function leavesRoom(world: World, { spec: { nodeName } }: Pod): boolean {
+  if (nodeName === undefined || world.cluster.headroom.pods.length === 0) return false;
+  return capacityBuffers(world)
+    .each()
+    .some((buffer) => condition(buffer, "Provisioning")?.reason === "RequiresNewCapacity");
 }
 
 /** Requests for the buffers in the object's namespace that reference the object. */
@@ -118,7 +132,7 @@ interface Keeper {
 
 async function reconcile(keeper: Keeper, request: Request): Promise<Outcome> {
   const { world, batcher, made } = keeper;
-  if (request.kind === ROOM_TAKEN.kind) {
+  if (request.kind === ROOM_CHANGED.kind) {
     batcher.trigger("capacity buffers");
     return AWAIT_CHANGE;
   }
