@@ -19,7 +19,9 @@ export function notReady(picture: Timed, view: NodeView): string | undefined {
   return awaited(picture, view, claim, `${name}, which is not ready yet`).says;
 }
 
-type Timed = Pick<Picture, "initializationTimeoutMs" | "nowMs">;
+type Timed = Pick<Picture, "initializationTimeoutMs" | "nowMs"> & {
+  readonly scheduling: Pick<Picture["scheduling"], "devices">;
+};
 
 /** The explanation to add if a node is blocked because it is starting. Undefined: the block has another cause. */
 export function comingUp(
@@ -34,13 +36,15 @@ export function comingUp(
 }
 
 function awaited(
-  { initializationTimeoutMs, nowMs }: Timed,
+  { initializationTimeoutMs, nowMs, scheduling }: Timed,
   { node, pods }: NodeView,
   claim: NodeClaim,
   head: string,
 ): Pick<Hold, "says" | "until"> {
   const nodes = node === undefined ? [] : [node];
-  const facts = { claim, nodes, pods, initializationTimeoutMs, watchedForMs: undefined, nowMs };
+  const slices = scheduling.devices?.slices;
+  const limit = { initializationTimeoutMs, watchedForMs: undefined, nowMs };
+  const facts = { claim, nodes, pods, slices, ...limit };
   const step = condition(claim, awaitedOf(claim));
   const why = step?.message || step?.reason;
   const says = why === undefined ? head : `${head}: ${why}`;

@@ -13,6 +13,7 @@ import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { NODE_INITIALIZED_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { isRebooting, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { ResourceSlice } from "../../apis/resource/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { rebootEndMs } from "../repair/reboots.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
@@ -50,6 +51,8 @@ export interface LivenessInput {
   readonly nodes: readonly Node[];
   /** The pods that are bound to these nodes. */
   readonly pods: readonly Pod[];
+  /** The ResourceSlices that DRA drivers have published. Undefined: devices are not checked. */
+  readonly slices: readonly ResourceSlice[] | undefined;
   /** The time limit for initialization, from registration on. 0: no limit. */
   readonly initializationTimeoutMs: number;
   /**
@@ -79,11 +82,11 @@ export interface Due {
 
 /** The next deadline of the claim. Undefined: it has none. */
 export function due(input: LivenessInput): Due | undefined {
-  const { claim, nodes, initializationTimeoutMs: timeoutMs, nowMs } = input;
+  const { claim, nodes, slices, initializationTimeoutMs: timeoutMs, nowMs } = input;
   if (isTrue(claim, "Registered")) {
     if (timeoutMs === 0 || isTrue(claim, "Initialized") || isRebooting(claim)) return undefined;
     // The node is initialized, but the condition of the claim is not written yet.
-    if (nodes.some((node) => isNodeInitialized(claim, node))) return undefined;
+    if (nodes.some((node) => isNodeInitialized(claim, node, slices))) return undefined;
     const watchedFromMs = input.watchedForMs === undefined ? 0 : nowMs - input.watchedForMs;
     const atMs = Math.max(
       endOf(claim, "Registered", timeoutMs, nowMs),
@@ -119,9 +122,9 @@ export function launchLeftMs(claim: NodeClaim, nowMs: number): number {
   return endOf(claim, "Launched", LAUNCH_TIMEOUT_MS, nowMs) - nowMs;
 }
 
-function isNodeInitialized(claim: NodeClaim, node: Node): boolean {
+function isNodeInitialized(claim: NodeClaim, node: Node, slices: LivenessInput["slices"]): boolean {
   const wasInitialized = node.metadata.labels?.[NODE_INITIALIZED_LABEL_KEY] === "true";
-  return wasInitialized || initialization(claim, node).ok;
+  return wasInitialized || initialization(claim, node, slices).ok;
 }
 
 function endOf(claim: NodeClaim, type: string, timeoutMs: number, nowMs: number): number {

@@ -10,6 +10,7 @@ import { vocabulary } from "../../../apis/hub/generation.ts";
 import { condition, isTrue, withCondition } from "../../../apis/karpenter/conditions.ts";
 import { NODE_INITIALIZED_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { isRebooting, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import type { ResourceSlice } from "../../../apis/resource/kinds.ts";
 import { shapeIssues, withConsistency } from "../../../core/nodeclaim/consistent.ts";
 import { initialization } from "../../../core/nodeclaim/initialized.ts";
 import { registration } from "../../../core/nodeclaim/registered.ts";
@@ -37,9 +38,7 @@ export async function initialize(world: World, claim: NodeClaim): Promise<StepRe
       withCondition(claim, { type: "Initialized", status: waiting, reason, message }, nowMs),
     );
   }
-  const isPlanned = world.settings.compileSelector !== undefined;
-  const slices = isPlanned ? deviceKinds(world).slices.list() : undefined;
-  const verdict = initialization(claim, found.node, slices);
+  const verdict = initialization(claim, found.node, publishedSlices(world));
   if (!verdict.ok) {
     const { reason, message } = verdict;
     return done(
@@ -67,4 +66,10 @@ export async function initialize(world: World, claim: NodeClaim): Promise<StepRe
       else log.info(message, fields);
     },
   };
+}
+
+/** The ResourceSlices of the local copy. Undefined: ResourceClaims are ignored, so no node waits for its devices. */
+export function publishedSlices(world: World): readonly ResourceSlice[] | undefined {
+  const isPlanned = world.settings.compileSelector !== undefined;
+  return isPlanned ? deviceKinds(world).slices.list() : undefined;
 }

@@ -125,6 +125,33 @@ describe("a NodeClaim whose pods have ResourceClaims", () => {
     expect(statusOf(world, "Initialized")).toBe("True Initialized");
   });
 
+  it("is deleted if the DRA driver publishes nothing within the initialization timeout", async () => {
+    const world = await begun({ compileSelector: compileDeviceSelector });
+    await world.clock.advance(29 * 60_000);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
+    await world.clock.advance(2 * 60_000);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeDefined();
+    const [told] = world.published.filter(({ reason }) => reason === "InitializationTimeout");
+    expect(told?.message).toContain(
+      `DRADriverPoolsNotPublished: DRA driver "${DRIVER}" has not published a complete resource pool`,
+    );
+    await world.stop();
+  });
+
+  it("is kept if the API server has the driver's ResourceSlice and the mirror does not", async () => {
+    const world = await begun({ compileSelector: compileDeviceSelector });
+    const { list } = world.kube;
+    const items = [slice("n", gpus(1), { nodeName: "node-default-abcde" })];
+    const whole = (kind: Kind, options?: object) =>
+      kind.kind === "ResourceSlice"
+        ? Promise.resolve({ items, resourceVersion: "1" })
+        : list(kind, options);
+    Object.assign(world.kube, { list: whole });
+    await world.clock.advance(45 * 60_000);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
+    await world.stop();
+  });
+
   it("is initialized without ResourceSlices where ResourceClaims are ignored", async () => {
     expect(statusOf(await begun({}), "Initialized")).toBe("True Initialized");
   });

@@ -6,7 +6,9 @@
 import type { Node } from "../../../apis/core/node.ts";
 import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
 import { condition, isTrue } from "../../../apis/karpenter/conditions.ts";
+import { REQUESTED_DRA_DRIVERS_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { RESOURCE_SLICE, type ResourceSlice } from "../../../apis/resource/kinds.ts";
 import { formatDuration } from "../../../base/duration.ts";
 import {
   LAUNCH_TIMEOUT_MS,
@@ -28,6 +30,7 @@ import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
 import { initializationTimedOut, launchTimedOut, registrationTimedOut } from "../events.ts";
+import { publishedSlices } from "./initialization.ts";
 import { tellPool } from "./pool-health.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
@@ -90,8 +93,19 @@ async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promi
   const listed = (await Promise.all(lists)).flat();
   // If pods run on a Node that could not be registered, the claim is kept, so that a user can repair the Node.
   if (suspected.reason === "registration_timeout") return listed.length === 0;
-  const input = { ...inputOf(world, live, waitedMs), nodes: joined, pods: listed };
+  const slices = await slicesNow(world, live);
+  const input = { ...inputOf(world, live, waitedMs), nodes: joined, pods: listed, slices };
   return liveness(input).state === "late";
+}
+
+/** The ResourceSlices that the API server has now. Undefined: the claim waits for no devices, or they are ignored. */
+async function slicesNow(
+  { kube, settings }: World,
+  { metadata: { annotations } }: NodeClaim,
+): Promise<readonly ResourceSlice[] | undefined> {
+  const awaitsDevices = (annotations?.[REQUESTED_DRA_DRIVERS_ANNOTATION_KEY] ?? "") !== "";
+  if (settings.compileSelector === undefined || !awaitsDevices) return undefined;
+  return (await kube.list(RESOURCE_SLICE)).items;
 }
 
 /**
@@ -121,6 +135,7 @@ function inputOf(world: World, claim: NodeClaim, watchedForMs: number): Liveness
     claim,
     nodes: joined,
     pods: joined.flatMap(({ metadata }) => pods(world).byIndex("node", metadata.name)),
+    slices: publishedSlices(world),
     initializationTimeoutMs: world.settings.initializationTimeoutMs,
     watchedForMs,
     nowMs: world.clock.now(),
