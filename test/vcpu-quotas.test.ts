@@ -1,6 +1,8 @@
 /** With `--enable-quota-awareness` one large batch creates no more NodeClaims than EC2's vCPU quota has room for. */
 import { afterEach, expect, it } from "vitest";
 import type { Pod } from "../src/apis/core/pod.ts";
+import { condition } from "../src/apis/karpenter/conditions.ts";
+import { NODE_POOL, type NodePool } from "../src/apis/karpenter/nodepool.ts";
 import { awsPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
@@ -47,6 +49,31 @@ it("a batch beyond the vCPU quota creates the nodes that fit, fails no launch, a
   await world.advance(60_000);
   expect(created()).toBe(3);
   expect(world.log().filter((line) => line.includes("no quota has room"))).toEqual([]);
+  const near = async () =>
+    condition(await world.get("NodePool", "default", "karpenter.sh/v1"), "QuotaNear");
+  expect(await near()).toMatchObject({ status: "True", reason: "VCPUsNearlyUsed" });
+  expect((await near())?.message).toContain("10 of 10 vCPUs of EC2's quota");
   raise();
   await world.until("all pods run", async () => (await running()) === 8, 300_000);
+  await world.advance(60_000);
+  expect(await near()).toBeUndefined();
+});
+
+it("the condition QuotaNear of an earlier process is removed if quota awareness is off", async () => {
+  world = await openWorld({ provider: "aws", sells: isUsual });
+  const [pool] = (await world.apply(awsPoolManifest())).slice(-1);
+  const lastTransitionTime = "2026-01-05T08:00:00Z";
+  const left = { type: "QuotaNear", status: "True", reason: "VCPUsNearlyUsed", lastTransitionTime };
+  await world.advance(5_000);
+  const { status } = await world.get<NodePool>("NodePool", "default", "karpenter.sh/v1");
+  const body = {
+    status: { conditions: [...(status?.conditions ?? []), { ...left, message: "" }] },
+  };
+  const name = pool?.metadata.name ?? "";
+  await world.client.patch(NODE_POOL, { name }, { type: "merge", body }, "status");
+  await world.during(world.box.restart());
+  await world.advance(5_000);
+  const after = await world.get("NodePool", "default", "karpenter.sh/v1");
+  expect(condition(after, "QuotaNear")).toBeUndefined();
+  expect(condition(after, "Ready")?.status).toBe("True");
 });

@@ -46,8 +46,8 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     instanceStatusController(deps),
     /** Follows zonal shifts, if enabled. */
     ...(deps.settings.zonalShift === true ? [zonalShiftController(deps, parts)] : []),
-    /** Follows the account's vCPU quotas, if enabled. */
-    ...(deps.settings.quotaAwareness === true ? [quotaController(deps, parts)] : []),
+    /** Follows the vCPU quotas of the account, if enabled, and removes the condition of an earlier process if not. */
+    quotaController(deps, parts),
     /** Handles claims whose capacity reservation was lost or will end. */
     ...(deps.settings.reservedCapacity === false ? [] : reservationControllers(deps, parts)),
   ];
