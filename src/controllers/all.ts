@@ -41,7 +41,7 @@ import { nodePoolReadiness } from "./nodepool/readiness.ts";
 import { registrationHealth } from "./nodepool/registration-health.ts";
 import { nodePoolRepair } from "./nodepool/repair.ts";
 import { nodePoolSetBack } from "./nodepool/set-back.ts";
-import { nodePoolTold } from "./nodepool/told.ts";
+import { nodePoolSettingNotices } from "./nodepool/setting-notices.ts";
 import { unusedFields } from "./nodepool/unused-fields.ts";
 import { nodePoolValidation } from "./nodepool/validation.ts";
 import { createBatcher } from "./provisioning/batcher.ts";
@@ -131,7 +131,7 @@ function poolControllers(world: World, tracker: RegistrationTracker): readonly C
     nodePoolCounter(world),
     nodePoolCalendar(world),
     nodePoolDrifted(world),
-    nodePoolTold(world),
+    nodePoolSettingNotices(world),
     nodePoolBrake(world),
     nodePoolSetBack(world),
     nodePoolRepair(world),

@@ -15,7 +15,7 @@ import { finalized, transitions } from "../controllers/metrics/status-events.ts"
 import * as draining from "../controllers/node/events.ts";
 import * as claims from "../controllers/nodeclaim/events.ts";
 import { involuntaryEndsStopped } from "../controllers/nodepool/brake.ts";
-import { annotationIgnored, poolOff } from "../controllers/nodepool/told.ts";
+import { annotationIgnored, poolOff } from "../controllers/nodepool/setting-notices.ts";
 import * as planning from "../controllers/provisioning/events.ts";
 import { nodesMissing } from "../controllers/static/events.ts";
 import * as surges from "../controllers/surges.ts";

@@ -5,7 +5,7 @@ import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
 import { nodeClaim, nodePool } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { nodePoolDrifted } from "./drifted.ts";
-import { nodePoolTold } from "./told.ts";
+import { nodePoolSettingNotices } from "./setting-notices.ts";
 
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
@@ -49,7 +49,7 @@ describe("limits.nodes: 0", () => {
     world = fakeWorld();
     const template = { nodeClassRef: CLASS_REF };
     await world.api.create(NODE_POOL, nodePool({ spec: { limits: { nodes: "0" } }, template }));
-    await world.run(nodePoolTold(world));
+    await world.run(nodePoolSettingNotices(world));
     const told = () => world.published.filter(({ reason }) => reason === "NodePoolOff").length;
     world.api.change(NODE_POOL, "default", { metadata: { labels: { a: "b" } } });
     await world.clock.advance(1_000);
@@ -72,7 +72,7 @@ describe("an unknown value of karpenter.sh/return-to-preferred", () => {
       await world.clock.advance(1_000);
     };
     await world.api.create(NODE_POOL, nodePool({ template }));
-    await world.run(nodePoolTold(world));
+    await world.run(nodePoolSettingNotices(world));
     const told = () =>
       world.published
         .filter(({ reason }) => reason === "AnnotationIgnored")

@@ -13,23 +13,23 @@ import type { World } from "../world.ts";
  * The controller that publishes events about settings of a NodePool. Each event is published once as long as its text
  * is the same, and again after a restart.
  */
-export function nodePoolTold(world: World): Controller {
-  const told = new Map<string, ReadonlySet<string>>();
+export function nodePoolSettingNotices(world: World): Controller {
+  const published = new Map<string, ReadonlySet<string>>();
   return {
-    name: "nodepool.told",
+    name: "nodepool.settingnotices",
     watches: poolSources(),
     concurrency: 1,
     reconcile: async (request) => {
       const key = `${request.kind}/${request.name}`;
       const stored = readPool(world, request);
       if (stored === undefined || !isManagedPool(world, stored.pool)) {
-        told.delete(key);
+        published.delete(key);
         return AWAIT_CHANGE;
       }
       const { uid = "" } = stored.native.metadata;
-      const before = told.get(key);
+      const before = published.get(key);
       const events = eventsOf(stored).map((event) => ({ event, text: `${uid} ${event.message}` }));
-      told.set(key, new Set(events.map(({ text }) => text)));
+      published.set(key, new Set(events.map(({ text }) => text)));
       for (const { event, text } of events)
         if (before?.has(text) !== true) world.events.publish(event);
       return AWAIT_CHANGE;
