@@ -30,6 +30,7 @@ type Launch = readonly [capacityType: string, zone: string, pods: readonly Pod[]
 function risks(launches: readonly Launch[], running: readonly Launch[] = []) {
   const newClaims = launches.map(([capacityType, zone, pods]) => ({
     pods,
+    requirements: [],
     cheapest: { capacityType, zone },
   }));
   const nodes = running.map(([capacityType, zone, pods], index) => ({
@@ -99,7 +100,7 @@ describe("risks of a plan", () => {
     const pods = ["a", "b", "c", "d", "e"].map((name) => pod(name));
     const input = { nodes: [] } as unknown as SchedulingInput;
     const result = {
-      newClaims: [{ pods, cheapest: { capacityType: "spot", zone: "a" } }],
+      newClaims: [{ pods, requirements: [], cheapest: { capacityType: "spot", zone: "a" } }],
       existing: [],
       unschedulable: [],
     } as unknown as SchedulingResult;
@@ -107,4 +108,21 @@ describe("risks of a plan", () => {
       ": Pod shop/a, Pod shop/b, Pod shop/c and 2 more; ",
     );
   });
+});
+
+it("a workload on Windows nodes that selects no operating system is a risk", () => {
+  const told = (values: readonly string[], ...pods: readonly Pod[]) => {
+    const requirements = [{ key: "kubernetes.io/os", operator: "In", values }];
+    const newClaims = [{ pods, requirements, cheapest: { capacityType: "on-demand", zone: "a" } }];
+    const result = { newClaims, existing: [], unschedulable: [] } as unknown as SchedulingResult;
+    return risksOf({ nodes: [] } as unknown as SchedulingInput, result).map(({ text }) => text);
+  };
+  const plain = pod("plain");
+  const selects = { "kubernetes.io/os": "windows" };
+  const iis = { ...pod("iis"), spec: { containers: [], nodeSelector: selects } } as unknown as Pod;
+  expect(told(["windows"], plain, iis)).toEqual([
+    "planned on Windows nodes, though they select no operating system: Pod shop/plain; set kubernetes.io/os in their nodeSelector, or taint the NodePool",
+  ]);
+  expect(told(["linux"], plain)).toEqual([]);
+  expect(told(["windows"], iis)).toEqual([]);
 });

@@ -4,7 +4,11 @@
  */
 
 import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
-import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  OS_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
 import { compareText } from "../../base/text-order.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
@@ -18,7 +22,12 @@ export interface Risk {
   readonly text: string;
 }
 
-export type RiskCode = "oneSpotNode" | "mostOnOneSpotNode" | "singleReplicaOnSpot" | "oneZone";
+export type RiskCode =
+  | "oneSpotNode"
+  | "mostOnOneSpotNode"
+  | "singleReplicaOnSpot"
+  | "oneZone"
+  | "windows";
 
 /** Maximum number of workloads that are named in a sentence. The others are counted. */
 const NAMED = 3;
@@ -74,7 +83,39 @@ export function risksOf(input: SchedulingInput, result: SchedulingResult): Risk[
       `all replicas in one zone, if the cheapest is launched: ${names}`,
       "spread them over topology.kubernetes.io/zone (topologySpreadConstraints)",
     ]),
+    ...windowsRisk(result),
   ];
+}
+
+/**
+ * Workloads on Windows nodes that select no operating system. kube-scheduler and Karpenter do not read
+ * the image of a pod, so a pod with a Linux image is bound to such a node and does not start.
+ */
+function windowsRisk({ newClaims }: SchedulingResult): Risk[] {
+  const found = new Set<string>();
+  for (const { requirements, pods } of newClaims) {
+    const os = requirements.find(({ key }) => key === OS_LABEL_KEY);
+    if (os?.operator !== "In" || !(os.values ?? []).includes("windows")) continue;
+    for (const pod of pods) {
+      const name = workloadOf(pod) ?? `Pod ${keyOf(pod)}`;
+      if (!selectsOs(pod)) found.add(name);
+    }
+  }
+  if (found.size === 0) return [];
+  const workloads = [...found].sort(compareText);
+  const more = workloads.length > NAMED ? ` and ${workloads.length - NAMED} more` : "";
+  const names = `${workloads.slice(0, NAMED).join(", ")}${more}`;
+  const remedy = `set ${OS_LABEL_KEY} in their nodeSelector, or taint the NodePool`;
+  const text = `planned on Windows nodes, though they select no operating system: ${names}; ${remedy}`;
+  return [{ code: "windows", workloads, text }];
+}
+
+function selectsOs({ spec: { nodeSelector, affinity } }: Pod): boolean {
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  const rules = (required?.nodeSelectorTerms ?? []).flatMap((term) => term.matchExpressions ?? []);
+  return (
+    nodeSelector?.[OS_LABEL_KEY] !== undefined || rules.some(({ key }) => key === OS_LABEL_KEY)
+  );
 }
 
 /** Most replicas that one spot node has. */

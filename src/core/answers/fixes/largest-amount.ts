@@ -29,17 +29,28 @@ export function largestAmounts(pod: Pod, edits: readonly Edit[], pools: Pools): 
   return [...lowered].flatMap((resource) => {
     const largest = largestOf(types, resource);
     if (largest === undefined || largest.amount >= (requests[resource] ?? 0)) return [];
-    if (largest.amount === 0)
-      return [
-        `no instance type has ${resource} (a NodeOverlay with spec.capacity declares what a device plugin adds)`,
-      ];
+    if (largest.amount === 0) return [`no instance type has ${resource} (${adding(resource)})`];
     const own = largestOf(usableTypes(pools), resource);
     const isLess = own !== undefined && own.amount < largest.amount;
     const here = isLess
       ? `, and none that a NodePool can launch has ${mostText(own, resource)}`
       : "";
-    return [`no instance type has more ${resource} than ${textOf(largest, resource)}${here}`];
+    const disk = resource === "ephemeral-storage" ? DISK : "";
+    return [
+      `no instance type has more ${resource} than ${textOf(largest, resource)}${here}${disk}`,
+    ];
   });
+}
+
+/** Ephemeral storage is no property of the type: its node class says which disk a node gets. */
+const DISK =
+  ", with the disk that the node class gives its nodes (EC2NodeClass: spec.blockDeviceMappings, spec.instanceStorePolicy)";
+
+/** How nodes get a resource that no instance type has of itself. */
+function adding(resource: string): string {
+  return resource.startsWith("hugepages-")
+    ? "nodes reserve huge pages at start, by the user data of their node class; a NodeOverlay with spec.capacity declares them"
+    : "a NodeOverlay with spec.capacity declares what a device plugin adds";
 }
 
 /** The types that some NodePool can launch. */

@@ -161,6 +161,17 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
+  it("says that the node class sets the disk, and that the user data reserves huge pages", () => {
+    const capacity = { "ephemeral-storage": 20 * 2 ** 30 };
+    const pools = [poolInput({}, [instanceType({ capacity })])];
+    expect(fixOf(pod({ requests: { "ephemeral-storage": "500Gi" } }), { pools })).toMatch(
+      /^lower the ephemeral-storage request of container main from 500Gi to \d+Gi; no instance type has more ephemeral-storage than \S+ \(\d+Gi\), with the disk that the node class gives its nodes \(EC2NodeClass: spec\.blockDeviceMappings, spec\.instanceStorePolicy\)$/,
+    );
+    expect(fixOf(pod({ requests: { "hugepages-2Mi": "512Mi" } }))).toBe(
+      "let container main do without hugepages-2Mi; no instance type has hugepages-2Mi (nodes reserve huge pages at start, by the user data of their node class; a NodeOverlay with spec.capacity declares them)",
+    );
+  });
+
   it("meets the required node affinity term that needs the fewest changes", () => {
     const matchExpressions = (...keys: string[]) => ({
       matchExpressions: keys.map((key) => ({ key, operator: "In" as const, values: ["x"] })),
