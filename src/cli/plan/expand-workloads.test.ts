@@ -319,3 +319,34 @@ describe("volume claims of planned pods", () => {
     ]);
   });
 });
+
+describe("the planned pods of a namespace with a ResourceQuota", () => {
+  const quota = (hard: string, status = "{}") =>
+    `{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: ${hard}}, status: ${status}}`;
+  const limits = `{apiVersion: v1, kind: LimitRange, metadata: {name: l}, spec: {limits: [{type: Container, defaultRequest: {cpu: "1"}}]}}`;
+  const web = (name: string) =>
+    `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ${name}}, spec: {replicas: 3, ${SELECTOR}, ${TEMPLATE}}}`;
+  const letsIn = (count: string, name: string) =>
+    `ResourceQuota default/q lets in ${count} of 3 new pods of Deployment ${name}; the others would not be created, so they are not planned`;
+
+  it("are those that it lets in, with the requests of the LimitRange, and a note says so", () => {
+    const { pods, notes } = expand(web("a"), web("b"), quota('{requests.cpu: "4"}'), limits);
+    expect(pods.map(({ metadata }) => metadata.name)).toEqual(["a-0", "a-1", "a-2", "b-0"]);
+    expect(notes).toEqual([letsIn("1", "b")]);
+  });
+
+  it("count beside the used amounts of a live cluster", () => {
+    const used = '{hard: {pods: "5"}, used: {pods: "4"}}';
+    const { pods, notes } = expand(web("a"), web("b"), quota('{pods: "5"}', used));
+    expect(pods).toHaveLength(1);
+    expect(notes).toEqual([letsIn("1", "a"), letsIn("none", "b")]);
+  });
+
+  it("are all pods if it has room, or if it is in another namespace", () => {
+    const other = quota('{pods: "1"}').replace("{name: q}", "{name: q, namespace: other}");
+    expect(expand(web("a"), quota('{pods: "9"}'), other)).toMatchObject({
+      pods: [{}, {}, {}],
+      notes: [],
+    });
+  });
+});

@@ -13,11 +13,13 @@ import {
   withRuntimeClass,
 } from "../../apis/node/runtime-class.ts";
 import type { PriorityClass } from "../../apis/policy/kinds.ts";
+import { counted, grouped } from "../../base/counted.ts";
 import { meantName } from "../../base/slips.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { PodAdmission } from "../../core/state/pod-admission.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Manifests } from "./manifests.ts";
+import { withinQuotas } from "./quotas.ts";
 import { claimsOfPod, claimsOfSet, completeClaims } from "./volume-claims.ts";
 import { nextRun, sizeField, wantedPods } from "./workload-size.ts";
 
@@ -26,6 +28,8 @@ export interface Expanded {
   readonly pods: readonly Pod[];
   /** Claims of the input, and those that pods and StatefulSets create. */
   readonly volumeClaims: readonly PersistentVolumeClaim[];
+  /** Pods that are not created. */
+  readonly notes: readonly string[];
 }
 
 /** Maximum number of pods in a plan. A typo in `replicas` could request billions. */
@@ -54,6 +58,8 @@ export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
   const admission = fillAdmission(new PodAdmission(), manifests);
   const pods = manifests.pods.map((pod) => (isAdmitted(pod) ? pod : admission.created(pod)));
   const claims: PersistentVolumeClaim[] = [];
+  const notes: string[] = [];
+  const created: Pod[] = [];
   const taken = new Set(pods.map(keyOf));
   const running = countByOwner(manifests);
   const makers = makersOf(manifests, running);
@@ -69,9 +75,22 @@ export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
     const [first] = made;
     if (first !== undefined)
       refuseUnadmitted(source, `${path}.template.spec`, first.spec, manifests);
-    yield* eachInSteps(made, (pod) => {
+    const { quotas, pods: others } = manifests;
+    const { count, by } =
+      first === undefined || quotas.length === 0
+        ? { count: made.length, by: undefined }
+        : withinQuotas(made.length, {
+            sample: admission.created(manifests.withDefaults(first)),
+            quotas,
+            others,
+            made: created,
+          });
+    if (by !== undefined) notes.push(quotaNote(source, by, { count, wanted: made.length }));
+    yield* eachInSteps(made.slice(0, count), (pod) => {
       taken.add(keyOf(pod));
-      pods.push(admission.created(manifests.withDefaults(pod)));
+      const one = admission.created(manifests.withDefaults(pod));
+      pods.push(one);
+      if (quotas.length > 0) created.push(one);
       if (workload.kind === "StatefulSet")
         claims.push(...claimsOfSet(workload as StatefulSet, pod));
     });
@@ -79,7 +98,18 @@ export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
   return {
     pods: yield* mapInSteps(pods, (pod) => withPriority(pod, manifests)),
     volumeClaims: completeClaims([...claims, ...pods.flatMap(claimsOfPod)], manifests),
+    notes,
   };
+}
+
+function quotaNote(
+  { kind, metadata }: KubeObject,
+  quota: string,
+  { count, wanted }: { readonly count: number; readonly wanted: number },
+): string {
+  const { namespace = "default", name } = metadata;
+  const of = count === 0 ? "none" : grouped(count);
+  return `ResourceQuota ${namespace}/${quota} lets in ${of} of ${counted(wanted, "new pod")} of ${kind} ${name}; the others would not be created, so they are not planned`;
 }
 
 function makersOf(manifests: Manifests, running: ReadonlyMap<string, number>): Maker[] {

@@ -13,13 +13,13 @@ import { subtractResources } from "../../apis/resources.ts";
 import { grouped } from "../../base/counted.ts";
 import { shares } from "../../core/answers/costs.ts";
 import { bufferKeyOf, bufferPods, isBufferPod } from "../../core/buffers/pods.ts";
-import { allowedByQuotas } from "../../core/buffers/quota.ts";
 import { sizeNote, wantedPods } from "../../core/buffers/size.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import { admittedTemplate } from "../../core/state/admitted-template.ts";
 import { PodAdmission } from "../../core/state/pod-admission.ts";
 import { fillAdmission } from "./expand-workloads.ts";
 import type { Manifests } from "./manifests.ts";
+import { withinQuotas } from "./quotas.ts";
 
 /** The result of a plan for one CapacityBuffer. */
 export interface PlannedHeadroom {
@@ -82,33 +82,6 @@ export function headroomPods(
     made.push(...bufferPods(named, { template, count, isBound }));
   }
   return { pods: made, notes };
-}
-
-interface QuotaInput {
-  readonly sample: Pod;
-  readonly quotas: Input["quotas"];
-  readonly others: readonly Pod[];
-  /** Pods of earlier buffers. */
-  readonly made: readonly Pod[];
-}
-
-/**
- * How many of the wanted pods the quotas allow. A quota of a live cluster has its used amounts in its status. For a
- * quota in a file, the pods of the input are counted.
- */
-function withinQuotas(
-  wanted: number,
-  { sample, quotas, others, made }: QuotaInput,
-): ReturnType<typeof allowedByQuotas> {
-  const isBeside = ({ metadata }: KubeObject) => metadata.namespace === sample.metadata.namespace;
-  const own = quotas.filter(isBeside);
-  const before = made.filter(isBeside);
-  const live = own.filter(({ status }) => status?.used !== undefined);
-  const written = own.filter(({ status }) => status?.used === undefined);
-  const byLive = allowedByQuotas(wanted, { sample, quotas: live, before });
-  const asking = [...others.filter(isBeside), ...before];
-  const byAll = allowedByQuotas(byLive.count, { sample, quotas: written, before: asking });
-  return byAll.by === undefined ? byLive : byAll;
 }
 
 /** The number of pods that the controller computed within ResourceQuotas. Undefined: no controller has computed it. */

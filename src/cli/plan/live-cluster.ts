@@ -66,6 +66,7 @@ const USEFUL: readonly Kind[] = [
   NAMESPACE,
   SERVICE,
   LIMIT_RANGE,
+  RESOURCE_QUOTA as Kind,
   RUNTIME_CLASS,
   NODE_OVERLAY,
   CAPACITY_BUFFER as Kind,
@@ -81,15 +82,8 @@ export const DEVICE_KINDS = [
   RESOURCE_CLAIM_TEMPLATE,
   DEVICE_CLASS,
 ] as readonly Kind[];
-/** Kinds that a CapacityBuffer can refer to, and the kind that limits it. */
-const BUFFERED = [
-  POD_TEMPLATE,
-  DEPLOYMENT,
-  REPLICA_SET,
-  STATEFUL_SET,
-  JOB,
-  RESOURCE_QUOTA,
-] as readonly Kind[];
+/** Kinds that a CapacityBuffer can refer to. */
+const BUFFERED = [POD_TEMPLATE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB] as readonly Kind[];
 /** The only version in clusters with an older Karpenter. */
 const OLDER_VERSION = "v1beta1";
 

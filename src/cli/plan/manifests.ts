@@ -89,7 +89,7 @@ export interface Manifests {
   readonly namespaces: readonly Namespace[];
   readonly services: readonly Service[];
   readonly limitRanges: readonly LimitRange[];
-  /** ResourceQuotas, which limit CapacityBuffers. */
+  /** ResourceQuotas, which limit new pods and CapacityBuffers. */
   readonly quotas: readonly ResourceQuota[];
   readonly runtimeClasses: readonly RuntimeClass[];
   readonly overlays: readonly NodeOverlay[];

@@ -166,6 +166,9 @@ describe("a static NodePool in the input of a plan", () => {
     expect(notes).toContain(
       "nodepool/default: passed over, its number of nodes is fixed (spec.replicas)",
     );
+    expect(notes).toContain(
+      "nodepool/default: with the feature gate StaticCapacity it gets 2 more nodes, which would take pods, too; the plan neither prices nor fills them",
+    );
     const [waits, ...others] = solve(input).unschedulable;
     expect(others).toEqual([]);
     expect(waits && keyOf(waits.pod)).toBe("shop/waits");

@@ -19,6 +19,7 @@ import { nodePoolProblems } from "../../apis/karpenter/nodepool-validation.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
+import { counted } from "../../base/counted.ts";
 import { meantName } from "../../base/slips.ts";
 import { atOnce } from "../../base/steps.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
@@ -98,10 +99,10 @@ export async function planningInput(
   const manifests = asRecommended(found, settings.readsRecommendations === true);
   const { verticalAutoscalers: autoscalers, services } = manifests;
   // All pods of a live cluster exist already, and a large cluster has too many to go through them again.
-  const { pods, volumeClaims } =
+  const { pods, volumeClaims, ...made } =
     kept === undefined
       ? expandWorkloads(manifests)
-      : { pods: kept.unboundPods(), volumeClaims: manifests.volumeClaims };
+      : { pods: kept.unboundPods(), volumeClaims: manifests.volumeClaims, notes: [] };
   const supposed = withSupposedBinding(manifests.storageClasses, volumeClaims);
   const { compileSelector: compile } = settings;
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
@@ -118,6 +119,7 @@ export async function planningInput(
   const seats = seatsIn(cluster, nowMs);
   const sticky = seats.assign(batch, nowMs);
   notes.push(
+    ...made.notes,
     ...room.notes,
     ...supposed.notes,
     ...cloud.notes,
@@ -166,8 +168,6 @@ function volumesOf(
   return { claims, volumes, classes, csiNodes };
 }
 
-const QUOTAS_FOR_BUFFERS =
-  "ResourceQuotas count for CapacityBuffers alone: whether they let other pods in is not looked at";
 const RECOMMENDATIONS_OFF =
   "VerticalPodAutoscalers have no effect: the controller does not read them (its setting read-vpa-recommendations is off)";
 
@@ -273,6 +273,7 @@ async function poolInputs(
     const stop = (pool.replicas === undefined ? why : undefined) ?? missing;
     if (stop !== undefined) unused.set(pool.id, stop);
     if (isChosen && why !== undefined) notes.push(`${pool.id}: passed over, ${why}`);
+    if (isChosen && isServed) notes.push(...missingStaticNotes(pool, cluster));
     if (isChosen && why === undefined && missing !== undefined)
       warnings.push(`${pool.id} launches nothing in a cluster: ${missing}`);
     if (isChosen && why === undefined) usable.add(pool.id);
@@ -296,6 +297,16 @@ async function poolInputs(
     withoutPools: noPools(every, nodeClassKinds, whys).text,
     warnings,
   };
+}
+
+/** The nodes that a static pool does not have yet. Pods do not decide about them, so they are in no plan. */
+function missingStaticNotes({ id, replicas = 0, deleting }: Pool, cluster: PlannedState): string[] {
+  const there = cluster.nodes().filter((node) => node.poolId === id && !node.deleting).length;
+  const missing = deleting ? 0 : replicas - there;
+  if (missing <= 0) return [];
+  return [
+    `${id}: with the feature gate StaticCapacity it gets ${counted(missing, "more node")}, which would take pods, too; the plan neither prices nor fills them`,
+  ];
 }
 
 /** Changes prices and resources as NodeOverlays say. */
@@ -436,8 +447,11 @@ function unusedNotes(
   found: Manifests,
 ): string[] {
   const kinds = [...unused].sort().map(([kind, count]) => `${kind} (${count})`);
+  const scoped = quotas.filter(({ spec }) => spec?.scopes ?? spec?.scopeSelector);
   return [
-    ...(quotas.length === 0 ? [] : [QUOTAS_FOR_BUFFERS]),
+    ...(scoped.length === 0
+      ? []
+      : [`ResourceQuotas with scopes are not looked at: ${some(scoped.map(keyOf))}`]),
     ...(kinds.length === 0 ? [] : [`kinds that a plan does not look at: ${kinds.join(", ")}`]),
     ...(verticalAutoscalers.length < found.verticalAutoscalers.length ? [RECOMMENDATIONS_OFF] : []),
   ];
