@@ -77,6 +77,13 @@ describe("the planned pods of a CronJob", () => {
     const other = pod("report-1-x", ownedBy("Job", "report-1"));
     expect(names(expand(cronJob(), other))).toHaveLength(3);
   });
+
+  it("come with a note that the run counts as if it began now", () => {
+    expect(expand(cronJob()).notes).toEqual([
+      "the next run counts as if it began now, also in the price of a month: CronJob default/report",
+    ]);
+    expect(expand(cronJob("suspend: true, ")).notes).toEqual([]);
+  });
 });
 
 describe("the planned pods of a ReplicationController", () => {

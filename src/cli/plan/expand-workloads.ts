@@ -59,6 +59,7 @@ export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
   const pods = manifests.pods.map((pod) => (isAdmitted(pod) ? pod : admission.created(pod)));
   const claims: PersistentVolumeClaim[] = [];
   const notes: string[] = [];
+  const runs: string[] = [];
   const created: Pod[] = [];
   const taken = new Set(pods.map(keyOf));
   const running = countByOwner(manifests);
@@ -85,6 +86,7 @@ export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
             others,
             made: created,
           });
+    if (source.kind === "CronJob" && count > 0) runs.push(keyOf(source));
     if (by !== undefined) notes.push(quotaNote(source, by, { count, wanted: made.length }));
     yield* eachInSteps(made.slice(0, count), (pod) => {
       taken.add(keyOf(pod));
@@ -98,8 +100,18 @@ export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
   return {
     pods: yield* mapInSteps(pods, (pod) => withPriority(pod, manifests)),
     volumeClaims: completeClaims([...claims, ...pods.flatMap(claimsOfPod)], manifests),
-    notes,
+    notes: [...runNotes(runs), ...notes],
   };
+}
+
+/** Most CronJobs that a note names. */
+const NAMED = 3;
+
+function runNotes(runs: readonly string[]): string[] {
+  if (runs.length === 0) return [];
+  const more = runs.length > NAMED ? ` and ${runs.length - NAMED} more` : "";
+  const names = `${runs.slice(0, NAMED).join(", ")}${more}`;
+  return [`the next run counts as if it began now, also in the price of a month: CronJob ${names}`];
 }
 
 function quotaNote(
