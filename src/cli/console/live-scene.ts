@@ -207,7 +207,9 @@ function withoutKept({
     const isKept = KEPT_KINDS.some(
       ({ group, plural }) => group === kind.group && plural === kind.plural,
     );
-    if (!isKept || options?.fieldSelector !== undefined) return client.list(kind, options);
+    // Events of one reason are asked for. The watch has all events.
+    const isSome = options?.fieldSelector !== undefined && kind.plural !== EVENT.plural;
+    if (!isKept || isSome) return client.list(kind, options);
     // Pods are listed later, because their list is much longer than those of other kinds.
     await (kind.plural === POD.plural ? count(kind as Kind) : watched(kind as Kind));
     return { items: [], resourceVersion: "", kept: true };
