@@ -342,6 +342,14 @@ describe("the planned pods of a namespace with a ResourceQuota", () => {
     expect(notes).toEqual([letsIn("1", "b")]);
   });
 
+  it("are none if a container does not set what it limits, and a note says what to set", () => {
+    const { pods, notes } = expand(web("a"), quota('{cpu: "4", limits.memory: 4Gi}'));
+    expect(pods).toEqual([]);
+    expect(notes).toEqual([
+      "ResourceQuota default/q refuses the new pods of Deployment a, so they are not planned: each container must set requests.cpu, limits.memory",
+    ]);
+  });
+
   it("count beside the used amounts of a live cluster", () => {
     const used = '{hard: {pods: "5"}, used: {pods: "4"}}';
     const { pods, notes } = expand(web("a"), web("b"), quota('{pods: "5"}', used));

@@ -19,7 +19,7 @@ import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts
 import { PodAdmission } from "../../core/state/pod-admission.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Manifests } from "./manifests.ts";
-import { withinQuotas } from "./quotas.ts";
+import { quotaThatRefuses, withinQuotas } from "./quotas.ts";
 import { claimsOfPod, claimsOfSet, completeClaims } from "./volume-claims.ts";
 import { nextRun, sizeField, wantedPods } from "./workload-size.ts";
 
@@ -61,6 +61,13 @@ export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
   const notes: string[] = [];
   const runs: string[] = [];
   const created: Pod[] = [];
+  const letIn = (one: Pod | undefined, source: KubeObject, wanted: number): number => {
+    if (one === undefined || manifests.quotas.length === 0) return wanted;
+    const sample = admission.created(manifests.withDefaults(one));
+    const { count, note } = throughQuotas(sample, wanted, { source, manifests, made: created });
+    if (note !== undefined) notes.push(note);
+    return count;
+  };
   const taken = new Set(pods.map(keyOf));
   const running = countByOwner(manifests);
   const makers = makersOf(manifests, running);
@@ -76,23 +83,13 @@ export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
     const [first] = made;
     if (first !== undefined)
       refuseUnadmitted(source, `${path}.template.spec`, first.spec, manifests);
-    const { quotas, pods: others } = manifests;
-    const { count, by } =
-      first === undefined || quotas.length === 0
-        ? { count: made.length, by: undefined }
-        : withinQuotas(made.length, {
-            sample: admission.created(manifests.withDefaults(first)),
-            quotas,
-            others,
-            made: created,
-          });
+    const count = letIn(first, source, made.length);
     if (source.kind === "CronJob" && count > 0) runs.push(keyOf(source));
-    if (by !== undefined) notes.push(quotaNote(source, by, { count, wanted: made.length }));
     yield* eachInSteps(made.slice(0, count), (pod) => {
       taken.add(keyOf(pod));
       const one = admission.created(manifests.withDefaults(pod));
       pods.push(one);
-      if (quotas.length > 0) created.push(one);
+      if (manifests.quotas.length > 0) created.push(one);
       if (workload.kind === "StatefulSet")
         claims.push(...claimsOfSet(workload as StatefulSet, pod));
     });
@@ -114,14 +111,34 @@ function runNotes(runs: readonly string[]): string[] {
   return [`the next run counts as if it began now, also in the price of a month: CronJob ${names}`];
 }
 
-function quotaNote(
-  { kind, metadata }: KubeObject,
-  quota: string,
-  { count, wanted }: { readonly count: number; readonly wanted: number },
-): string {
+/** How many of the wanted pods the quotas of their namespace let in, and a note about the others. */
+function throughQuotas(
+  sample: Pod,
+  wanted: number,
+  {
+    source: { kind, metadata },
+    manifests: { quotas, pods },
+    made,
+  }: {
+    readonly source: KubeObject;
+    readonly manifests: Manifests;
+    readonly made: readonly Pod[];
+  },
+): { readonly count: number; readonly note?: string } {
   const { namespace = "default", name } = metadata;
+  const refusal = quotaThatRefuses(sample, quotas);
+  if (refusal !== undefined)
+    return {
+      count: 0,
+      note: `ResourceQuota ${namespace}/${refusal.by} refuses the new pods of ${kind} ${name}, so they are not planned: each container must set ${refusal.unset.join(", ")}`,
+    };
+  const { count, by } = withinQuotas(wanted, { sample, quotas, others: pods, made });
+  if (by === undefined) return { count };
   const of = count === 0 ? "none" : grouped(count);
-  return `ResourceQuota ${namespace}/${quota} lets in ${of} of ${counted(wanted, "new pod")} of ${kind} ${name}; the others would not be created, so they are not planned`;
+  return {
+    count,
+    note: `ResourceQuota ${namespace}/${by} lets in ${of} of ${counted(wanted, "new pod")} of ${kind} ${name}; the others would not be created, so they are not planned`,
+  };
 }
 
 function makersOf(manifests: Manifests, running: ReadonlyMap<string, number>): Maker[] {

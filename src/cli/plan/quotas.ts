@@ -36,3 +36,27 @@ export function withinQuotas(
   const byAll = allowedByQuotas(byLive.count, { sample, quotas: written, before: asking });
   return byAll.by === undefined ? byLive : byAll;
 }
+
+/** Resources that each container must set if a quota limits them. upstream: pkg/quota/v1/evaluator/core/pods.go */
+const TO_BE_SET = ["requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
+
+/** The first quota that refuses the pod because a container does not set what it limits, and what must be set. */
+export function quotaThatRefuses(
+  { metadata, spec }: Pod,
+  quotas: readonly ResourceQuota[],
+): { readonly by: string; readonly unset: readonly string[] } | undefined {
+  if (spec.resources !== undefined) return undefined;
+  const containers = [...spec.containers, ...(spec.initContainers ?? [])];
+  for (const quota of quotas) {
+    if (quota.metadata.namespace !== metadata.namespace) continue;
+    const { hard = {}, scopes, scopeSelector } = quota.spec ?? {};
+    if (scopes !== undefined || scopeSelector !== undefined) continue;
+    const unset = TO_BE_SET.filter((name) => {
+      const [list, resource] = name.split(".") as ["requests" | "limits", string];
+      const isLimited = name in hard || (list === "requests" && resource in hard);
+      return isLimited && containers.some((one) => one.resources?.[list]?.[resource] === undefined);
+    });
+    if (unset.length > 0) return { by: quota.metadata.name, unset };
+  }
+  return undefined;
+}
