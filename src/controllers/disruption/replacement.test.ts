@@ -202,6 +202,27 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("loses the taint when its NodePool is paused, although its replacement cannot be deleted", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(11_000);
+    const { name } = replacementOf(world).metadata;
+    const { delete: remove } = world.kube;
+    let refuses = true;
+    const refusing = async (...given: Parameters<typeof remove>) => {
+      if (refuses && given[1].name === name) throw new Error("a webhook fails");
+      return remove(...given);
+    };
+    Object.assign(world.kube, { delete: refusing });
+    const annotations = { "karpenter.sh/disruption-paused": "true" };
+    world.api.change(NODE_POOL, "default", { metadata: { annotations } } as never);
+    await world.clock.advance(5_000);
+    expect([claims(world).length, taints(world)]).toEqual([2, []]);
+    refuses = false;
+    await world.clock.advance(30_000);
+    expect(claims(world).map(({ metadata }) => metadata.name)).toEqual(["a"]);
+    await world.stop();
+  });
+
   it("loses the taint and the replacement when its NodePool is paused, and no back-off starts", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);

@@ -13,6 +13,7 @@ import { recordOf, withoutRecord } from "../../core/disruption/record.ts";
 import { unregistered, withoutCommand } from "../../core/disruption/unfinished.ts";
 import { uncordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
+import { collect, joined } from "../../kube/errors.ts";
 import { changeClaim, claimRequest, isDeleting, readClaim, storedClaim } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { reschedulablePodsNow } from "../ending/live-reads.ts";
@@ -24,7 +25,7 @@ import type { RunningCommand } from "./running.ts";
  * Rolls a command back and returns whether all its nodes are kept, so that no pod was moved. Replacements without a
  * Node are deleted first: together with the old nodes they could exceed the limits of the pool. Replacements with a
  * Node are kept, because pods may run there. Their marks are removed, unless a node of the command is deleted and its
- * pods move there.
+ * pods move there. A replacement that cannot be deleted keeps no node tainted. It rejects at the end, and is tried again.
  */
 export async function rollBack(
   world: World,
@@ -32,7 +33,10 @@ export async function rollBack(
 ): Promise<boolean> {
   const latest = replacements.flatMap((claim) => readClaim(world, claimRequest(claim)) ?? []);
   const discarded = unregistered(latest).filter((claim) => !isDeleting(claim));
-  await Promise.all(discarded.map((claim) => discardReplacement(world, claim)));
+  const errors: unknown[] = [];
+  await Promise.all(
+    discarded.map((claim) => collect(errors, () => discardReplacement(world, claim))),
+  );
   const kept = latest.filter((claim) => !discarded.includes(claim) && !isDeleting(claim));
   // A record without replacements names no nodes. In that case this process began the command, so its candidates are
   // complete.
@@ -45,7 +49,8 @@ export async function rollBack(
       recorded && changeClaim(world, recorded, (one) => withoutMove(one, record.id)),
     ]);
   }
-  await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
+  await Promise.all(candidates.map((candidate) => collect(errors, () => reopen(world, candidate))));
+  if (errors.length > 0) throw joined(errors);
   world.cluster.unmarkForDeletion(...candidates.flatMap((one) => markedNames(world, one)));
   return allStay;
 }
