@@ -239,6 +239,7 @@ const INTRODUCTION = [
   "This machine's clock is compared with the API server's at each answer. Between two answers, the API server's clock is",
   "continued by elapsed time, so a jump of either clock is noticed at once.",
   "",
+  "- Replicas of the API server may have different clocks and answer in turn. For a minute the one that differs most counts.",
   "- If they differ by more than ten seconds, the earlier clock says whether a deadline, a grace period or an age is",
   "  over. The later clock is used for times that are written. So drains continue, and no pod is deleted or evicted too",
   "  early.",

@@ -20,4 +20,25 @@ describe("the API server's clock", () => {
     clock.setBack(-5 * HOUR_MS);
     expect(server.skewMs()).toBe(3 * HOUR_MS);
   });
+
+  it("differs most of those of two replicas that answer in turn, until a minute after the wrong one", async () => {
+    const clock = new VirtualClock();
+    let behindMs = 0;
+    const send: Transport["send"] = async () => {
+      const date = new Date(clock.now() - behindMs).toUTCString();
+      return { status: 200, headers: { date }, body: {} };
+    };
+    const server = withServerClock({ send, close: () => undefined }, clock);
+    const ask = async (ms: number) => {
+      behindMs = ms;
+      await server.transport.send({ method: "GET", path: "/" });
+      await clock.advance(1_000);
+      return server.skewMs();
+    };
+    expect(await ask(0)).toBe(0);
+    for (let times = 0; times < 5; times++)
+      expect([await ask(HOUR_MS), await ask(0)]).toEqual([HOUR_MS, HOUR_MS]);
+    await clock.advance(58_000);
+    expect(await ask(0)).toBe(0);
+  });
 });
