@@ -46,6 +46,19 @@ describe("a write that is answered and not stored", () => {
     await world.stop();
   });
 
+  it("of a Node's registration keeps its NodeClaim from being Registered", async () => {
+    const { world, lost } = await joined();
+    lost.of = NODE as Kind;
+    const taints = [{ key: "karpenter.sh/unregistered", effect: "NoExecute" }];
+    await world.join(claimOf(world), { spec: { providerID: "fake:///a", taints } });
+    await world.clock.advance(60_000);
+    expect(isTrue(claimOf(world), "Registered")).toBe(false);
+    delete lost.of;
+    await world.clock.advance(120_000);
+    expect(isTrue(claimOf(world), "Registered")).toBe(true);
+    await world.stop();
+  });
+
   it("is repeated until the finalizers of a Node and its NodeClaim are removed", async () => {
     const { world, lost } = await joined();
     await world.join(claimOf(world));

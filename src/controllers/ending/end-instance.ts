@@ -237,7 +237,8 @@ function podOf(world: World, { status }: NodeClaim): Pod | undefined {
   return pods(world).byIndex("node", nodeName).find(isReschedulable);
 }
 
-function nodeDenied({ spec }: Pod): Doubt {
+/** The doubt that a pod is on a Node which the API server does not have. */
+export function nodeDenied({ spec }: Pod): Doubt {
   return {
     code: "nodeDenied",
     message: `This pod is on Node ${spec.nodeName}, which the API server does not have, while the cloud has its machine. Look at the API server's caches and at what was restored; delete the pod if it does not run.`,

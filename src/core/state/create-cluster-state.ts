@@ -42,6 +42,8 @@ class Cluster implements ClusterState {
   readonly #expected = new Set<string>();
   readonly plans = new ClaimPlans();
   readonly #claimByProviderId = new Map<string, string>();
+  /** Another claim that names the same instance, if there is one: somebody copied a claim. */
+  readonly #rivals = new Map<string, string>();
   readonly #nodeByProviderId = new Map<string, string>();
   /** Pods with a node, by key. */
   readonly #bound = new Map<string, Pod>();
@@ -79,7 +81,7 @@ class Cluster implements ClusterState {
     if (known !== undefined) this.#forgetClaim(key, known);
     this.#claims.set(key, claim);
     const providerId = claim.status?.providerID;
-    if (providerId) this.#claimByProviderId.set(providerId, key);
+    if (providerId) this.#nameClaim(providerId, key);
     if (isUnlaunched(claim)) this.#unlaunched++;
     else this.#promises.delete(claim.metadata.name);
     if (known?.metadata.deletionTimestamp !== claim.metadata.deletionTimestamp) this.#revision++;
@@ -407,9 +409,20 @@ class Cluster implements ClusterState {
 
   #forgetClaim(key: string, claim: NodeClaim): void {
     const providerId = claim.status?.providerID;
-    if (providerId && this.#claimByProviderId.get(providerId) === key)
+    if (providerId && this.#claimByProviderId.get(providerId) === key) {
       this.#claimByProviderId.delete(providerId);
+      const rival = this.#rivals.get(providerId) ?? "";
+      this.#rivals.delete(providerId);
+      if (this.#claims.get(rival)?.status?.providerID === providerId)
+        this.#claimByProviderId.set(providerId, rival);
+    }
     if (isUnlaunched(claim)) this.#unlaunched--;
+  }
+
+  #nameClaim(providerId: string, key: string): void {
+    const rival = this.#claimByProviderId.get(providerId);
+    if (rival !== undefined && rival !== key) this.#rivals.set(providerId, rival);
+    this.#claimByProviderId.set(providerId, key);
   }
 
   #forgetNode(node: Node): void {

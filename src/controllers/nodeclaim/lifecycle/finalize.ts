@@ -4,7 +4,7 @@
  * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go, finalize
  */
 import type { Node } from "../../../apis/core/node.ts";
-import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
+import { isReschedulable, isWaitingEviction } from "../../../apis/core/pod-predicates.ts";
 import {
   CLAIM_KINDS,
   claimGeneration,
@@ -35,12 +35,19 @@ import {
   endInstance,
   endLateLaunch,
   isEnding,
+  nodeDenied,
 } from "../../ending/end-instance.ts";
 import { HELD_RETRY_MS, tellHeld } from "../../ending/ended.ts";
 import { holdWhileKindGoes } from "../../ending/kind-deleted.ts";
-import { reschedulablePodsNow, standingNodes, UntoldNodeError } from "../../ending/live-reads.ts";
+import {
+  reschedulablePodsNow,
+  standingNodes,
+  standsFor,
+  UntoldNodeError,
+} from "../../ending/live-reads.ts";
 import { withLostLaunch } from "../../ending/lost-launch.ts";
 import { awaitEnd } from "../../ending/slow-end.ts";
+import { earlierNow } from "../../ending/two-clocks.ts";
 import { waitsForUntold } from "../../ending/untold-node.ts";
 import { nodes, pods } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
@@ -210,7 +217,30 @@ async function drainNodes(
   if (isHeldForStranger(world, claim, unseen)) return requeueAfter(HELD_RETRY_MS);
   await tryEach(unseen, (node) => deleteForClaim(world, node, claim));
   // Once the watch has delivered the deletion of the Node, it is drained like other Nodes.
-  return unseen.length === 0 ? undefined : requeueAfter(LOOK_AGAIN_MS);
+  return unseen.length === 0 && !isHeldByPod(world, claim)
+    ? undefined
+    : requeueAfter(LOOK_AGAIN_MS);
+}
+
+/**
+ * Whether a pod is on the claim's Node, which the API server does not have. Somebody may have deleted the Node by force
+ * in the middle of its drain, and its kubelet creates it again. Kubernetes deletes the pods of a Node that stays away.
+ */
+function isHeldByPod(world: World, claim: NodeClaim): boolean {
+  const { providerID = "", nodeName = "" } = claim.status ?? {};
+  const deadline = claim.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];
+  const nowMs = earlierNow(world);
+  if (nowMs >= (fromRfc3339(deadline) ?? Number.POSITIVE_INFINITY)) return false;
+  // The name may be that of another instance's Node by now.
+  const named = nodes(world).get(nodeName);
+  if (named?.spec?.providerID && !standsFor(named, providerID)) return false;
+  const left = pods(world)
+    .byIndex("node", nodeName)
+    .find((pod) => isReschedulable(pod) && isWaitingEviction(pod, nowMs));
+  if (left === undefined) return false;
+  const act = instanceAct("claimDeleted");
+  tellHeld(world, { name: claim.metadata.name, act, doubt: nodeDenied(left) }, [claim, left]);
+  return true;
 }
 
 function deleteForClaim(world: World, node: Node, claim: NodeClaim): Promise<void> {

@@ -7,12 +7,13 @@ import { NODE } from "../../../apis/core/node.ts";
 import { claimGeneration } from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { condition, withCondition } from "../../../apis/karpenter/conditions.ts";
-import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { TOPOLOGY_ZONE_LABEL_KEY, UNREGISTERED_TAINT_KEY } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { joinedNode, registration } from "../../../core/nodeclaim/registered.ts";
 import { withCreatedLabels } from "../../../core/state/claim-plans.ts";
 import { putLast } from "../../../core/state/cordon.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
+import { NotStoredError } from "../../../kube/errors.ts";
 import { requeueAfter } from "../../../kube/manager/controller.ts";
 import { nodes } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
@@ -60,6 +61,8 @@ export async function register(
   const node = await patchObject(world.kube, NODE, found.node, marked);
   // The Node was deleted in between. Its removal from the local copy reconciles the claim again.
   if (node === undefined) return done(claim);
+  if ((node.spec?.taints ?? []).some(({ key }) => key === UNREGISTERED_TAINT_KEY))
+    throw new NotStoredError(`the registration of Node ${node.metadata.name}`);
   const named = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
   const registered = withCondition(named, { type: "Registered", status: "True" }, nowMs);
   return {
