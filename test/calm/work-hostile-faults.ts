@@ -164,6 +164,8 @@ export const HOSTILE_FAULTS: Readonly<Record<string, MakeFault>> = {
       },
     },
     lastsMs: 12 * MINUTE,
+    // A replacement whose Node cannot be registered for ten minutes is given up, and launched again later.
+    costs: 1,
   }),
   "deletions of Nodes are refused with 403": () => refusals(NODES),
   "deletions of NodeClaims are refused with 403": () => refusals(CLAIMS),
