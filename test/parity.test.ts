@@ -39,6 +39,13 @@ describe("the record of parity with upstream", () => {
     expect(found?.lacks).toEqual([{ name: label, lack: undefined }]);
   });
 
+  it("knows the labels of all metrics of upstream, also where a function of upstream makes them", () => {
+    const labels = compared.find(({ area }) => area === "metricLabels");
+    const of = (name: string) => name.split("{")[0] ?? "";
+    expect(labels?.same).toContain("karpenter_nodes_allocatable{arch}");
+    expect(labels?.more.filter((name) => theirs.metrics.includes(of(name)))).toEqual([]);
+  });
+
   it("fails if a flag is removed here", () => {
     const { flags, ...rest } = ourFacts();
     const fewer = { ...rest, flags: flags.filter((name) => name !== "log-level") };

@@ -10,7 +10,7 @@ export interface UpstreamFacts {
   readonly flags: readonly string[];
   readonly gates: readonly string[];
   readonly metrics: readonly string[];
-  /** Each label of a metric, as `metric{label}`. Metrics whose labels a function makes are left out. */
+  /** Each label of a metric, as `metric{label}`. */
   readonly metricLabels: readonly string[];
   readonly events: readonly string[];
   readonly keys: readonly string[];

@@ -20,6 +20,29 @@ const SERVICES: Readonly<Record<string, string>> = {
   timestreamwrite: "timestream",
 };
 
+/**
+ * The labels of nodes' gauges: upstream makes them from its list of well-known label keys. The AWS provider adds more
+ * when it starts. pkg/controllers/metrics/node/controller.go, pkg/apis/v1/labels.go
+ */
+const OF_NODES = [
+  ...[
+    "nodepool",
+    "zone",
+    "region",
+    "instance_type",
+    "arch",
+    "os",
+    "capacity_type",
+    "windows_build",
+  ],
+  ...["node_name", "phase", "managed"],
+];
+/** The labels that functions of upstream return, by the text of the call. */
+const MADE_LABELS: Readonly<Record<string, readonly string[]>> = {
+  "nodeLabelNames()": OF_NODES,
+  "nodeLabelNamesWithResourceType()": [...OF_NODES, "resource_type"],
+};
+
 const core = coreFolder();
 const aws = moduleFolder(`github.com/aws/karpenter-provider-aws@${AWS_VERSION}`);
 const sources = [join(core, "pkg"), join(aws, "pkg")].map(goSource);
@@ -83,7 +106,7 @@ function gates(): readonly string[] {
   return sorted([...own, ...theirs.split(",").map((one) => one.split("=")[0] ?? "")]);
 }
 
-/** Metrics with their labels, where the source lists the labels. */
+/** Metrics with their labels. */
 function metrics(): readonly { readonly name: string; readonly labels: readonly string[] }[] {
   const constants = new Map(
     [...source.matchAll(/(\w+)\s+(?:string\s+)?=\s*"([^"\n]*)"/g)].map(([, name, value]) => [
@@ -103,13 +126,26 @@ function metrics(): readonly { readonly name: string; readonly labels: readonly 
     [...options].map(({ 0: all, 1: subsystem, 2: last = "", index }) => {
       const rest = source.slice(index + all.length).split(/\bNamespace:/, 1)[0] ?? "";
       const part = subsystem === undefined ? [] : [meaningOf(subsystem, constants)];
-      const list = /\[\]opmetrics\.Label\{([^}]*)\}/.exec(rest)?.[1] ?? "";
-      const names = list.split(",").map((one) => one.trim().replace(/^.*\./, ""));
+      const call = /^[^[]*?\},\s*(\w+\(\)),/.exec(rest)?.[1];
+      const list =
+        call === undefined ? /\[\]opmetrics\.Label\{([^}]*)\}/.exec(rest)?.[1] : returnedBy(call);
+      const names = (list ?? "").split(",").map((one) => one.trim().replace(/^.*\./, ""));
       const own = names.flatMap((one) => (one === "" ? [] : (labels.get(one) ?? one)));
-      return [["karpenter", ...part, last].join("_"), own] as const;
+      const made = call === undefined ? [] : (MADE_LABELS[call] ?? []);
+      return [["karpenter", ...part, last].join("_"), [...own, ...made]] as const;
     }),
   );
   return sorted([...found.keys()]).map((name) => ({ name, labels: found.get(name) ?? [] }));
+}
+
+/** The labels that a function of upstream lists. Undefined: {@link MADE_LABELS} has them. Throws if neither is so. */
+function returnedBy(call: string): string | undefined {
+  const head = `func ${call} []opmetrics.Label {`;
+  const body = source.split(head)[1]?.split("\n}", 1)[0];
+  const list = /^\s*return \[\]opmetrics\.Label\{([^}]*)\}/.exec(body ?? "")?.[1];
+  if (body === undefined || (list === undefined && MADE_LABELS[call] === undefined))
+    throw new Error(`unknown labels of a metric: ${call}`);
+  return list;
 }
 
 /** What an expression such as `"code"` or `metrics.ReasonLabel` stands for. */
