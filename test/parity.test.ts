@@ -46,6 +46,12 @@ describe("the record of parity with upstream", () => {
     expect(labels?.more.filter((name) => theirs.metrics.includes(of(name)))).toEqual([]);
   });
 
+  it("counts no field as ours in an object in which upstream takes any field", () => {
+    const fields = compared.find(({ area }) => area === "fields");
+    expect(fields?.same).toContain("EC2NodeClass spec.kubelet.*");
+    expect(fields?.more.filter((name) => name.includes(" spec.kubelet."))).toEqual([]);
+  });
+
   it("fails if a flag is removed here", () => {
     const { flags, ...rest } = ourFacts();
     const fewer = { ...rest, flags: flags.filter((name) => name !== "log-level") };

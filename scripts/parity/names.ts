@@ -7,6 +7,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema | boolean;
+  readonly "x-kubernetes-preserve-unknown-fields"?: boolean;
 }
 
 export interface Definition {
@@ -21,7 +22,10 @@ export interface Definition {
   };
 }
 
-/** Fields of the CRD's storage version, such as `spec.template.spec.taints[].key`. */
+/**
+ * Fields of the CRD's storage version, such as `spec.template.spec.taints[].key`. An object that takes any field has
+ * `.*`, such as `spec.kubelet.*`.
+ */
 export function crdFields({ spec }: Definition): { kind: string; names: readonly string[] } {
   const schema = spec.versions.find(({ storage }) => storage)?.schema?.openAPIV3Schema;
   const names = ["spec", "status"].flatMap((part) => fieldsOf(schema?.properties?.[part], part));
@@ -31,8 +35,10 @@ export function crdFields({ spec }: Definition): { kind: string; names: readonly
 function fieldsOf(schema: Schema | undefined, path: string): readonly string[] {
   if (schema === undefined) return [];
   const { properties = {}, items, additionalProperties } = schema;
+  const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
   return [
     path,
+    ...(isOpen && !path.endsWith(".*") ? [`${path}.*`] : []),
     ...Object.entries(properties).flatMap(([name, one]) => fieldsOf(one, `${path}.${name}`)),
     ...fieldsOf(items, `${path}[]`).slice(1),
     ...(typeof additionalProperties === "object"

@@ -46,7 +46,11 @@ export function compare(
     const isLack = (name: string) => !has.has(name) || lackOf(name, ["accepted"]) !== undefined;
     // Kinds that upstream no longer has do not count: docs/guide/convert.md describes them.
     const kinds = new Set(Object.keys(theirs.fields));
-    const counts = (name: string) => area !== "fields" || kinds.has(name.split(" ")[0] ?? "");
+    // Nor do fields of an object in which upstream takes any field.
+    const open = upstream.filter((name) => name.endsWith(".*")).map((name) => name.slice(0, -1));
+    const counts = (name: string) =>
+      area !== "fields" ||
+      (kinds.has(name.split(" ")[0] ?? "") && !open.some((start) => name.startsWith(start)));
     return {
       area,
       title,
