@@ -43,7 +43,7 @@ export function sandboxCommand(): Command {
     .option("--region <name>", "AWS region", region, "us-west-2")
     .option(
       "--kubernetes-version <version>",
-      "what the API reports, from 1.26 to 1.36; AMI paths follow it",
+      "what the API reports, from 1.26 to 1.37; AMI paths follow it",
       kubernetesVersion,
       "1.34",
     )
@@ -144,9 +144,9 @@ function region(text: string): string {
   return text;
 }
 
-/** What upstream's AWS provider supports (pkg/providers/version, v1.14): minor versions of Kubernetes 1. */
+/** What upstream's AWS provider supports (pkg/providers/version, v1.15): minor versions of Kubernetes 1. */
 const LEAST_MINOR = 26;
-const MOST_MINOR = 36;
+const MOST_MINOR = 37;
 
 function kubernetesVersion(text: string): string {
   const minor = Number(/^v?1\.(\d{1,2})(?:\.\d+)?$/.exec(text)?.[1] ?? "0");

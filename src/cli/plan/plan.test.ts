@@ -778,6 +778,24 @@ describe("the exit code of karpenter plan", () => {
     }
   }
 
+  it("names the ResourceClaimTemplate that files lack, and no setting of a controller", async () => {
+    const claims = `
+kind: Pod
+apiVersion: v1
+metadata: {name: gpu}
+spec:
+  containers: [{name: main, image: pause, resources: {claims: [{name: gpu}]}}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]`;
+    const { text } = await run([POOL, claims]);
+    expect(text).toContain("one-gpu");
+    expect(text).not.toContain("enableDRA in the chart (");
+    const byWorkload = workload("Deployment", "web", 1).replace(
+      "      containers:",
+      "      resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]\n      containers:",
+    );
+    expect((await run([POOL, byWorkload])).text).toContain("one-gpu");
+  });
+
   it("notes that NodeOverlays need a feature gate of the controller", async () => {
     const overlay = `
 apiVersion: karpenter.sh/v1alpha1

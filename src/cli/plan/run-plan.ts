@@ -4,7 +4,9 @@
  */
 
 import { VERTICAL_POD_AUTOSCALER } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
+import type { Pod } from "../../apis/core/pod.ts";
 import type { Kind } from "../../apis/meta.ts";
+import { hasResourceClaims } from "../../apis/resource/pod-claims.ts";
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
@@ -141,7 +143,9 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   const manifests = sortManifests(found);
   progress.stage("working out what can be launched");
   const facts = factsIn(found);
-  const claimed = Object.values(manifests.devices).some((some) => some.length > 0);
+  const claimed =
+    Object.values(manifests.devices).some((some) => some.length > 0) ||
+    (flags.cluster !== true && haveClaims(manifests));
   const cloud = await cloudOf(flags, manifests, claimed ? withDevices(facts) : facts);
   const poolNames = flags.nodepoolOnly ?? [];
   const file = flags.schedulerConfig;
@@ -177,6 +181,17 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   });
   notes.push(...poolNotes(result, input), ...passNotes(played), ...limitNotes(planned));
   return { planned, result, warnings: planning.warnings, notes };
+}
+
+/**
+ * Whether pods of files have resource claims. A plan of them names the claim or template that is missing. In a live
+ * cluster the controller's setting counts.
+ */
+function haveClaims({ pods, workloads }: Manifests): boolean {
+  const templated = workloads as readonly { readonly spec?: { readonly template?: Pod } }[];
+  return [...pods, ...templated.map(({ spec }) => spec?.template)].some(
+    (one) => one?.spec !== undefined && hasResourceClaims(one),
+  );
 }
 
 /**

@@ -307,7 +307,7 @@ export const OPTIONS = {
     "scheduler-config",
     "string",
     "",
-    "Topology spread for pods that have no topologySpreadConstraints, as YAML or JSON.",
+    "Topology spread for pods that have no topologySpreadConstraints, as YAML or JSON: podTopologySpread with defaultConstraints.",
   ),
   clusterName: aws(
     "cluster-name",
