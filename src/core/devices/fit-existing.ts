@@ -21,6 +21,7 @@ import {
   search,
   type Use,
 } from "./search.ts";
+import { verdictOf } from "./verdict.ts";
 
 /** An existing node on which devices are searched for. */
 export interface DeviceNode {
@@ -77,6 +78,19 @@ export function fitOnExisting(
   if (!isFound(answer) && isUntouched && list.devices.every(({ isLocal }) => isLocal))
     refusals?.set(node.name, answer);
   return answer;
+}
+
+/** Why the node cannot give the pod its devices, as text for users. Undefined: it can. */
+export function lackOnExisting(
+  state: DeviceState,
+  needs: DeviceNeeds,
+  node: DeviceNode,
+): string | undefined {
+  const answer = fitOnExisting(state, needs, node);
+  if (isFound(answer)) return undefined;
+  const claims = state.wantedOn(node.holder, needs)?.toSearch ?? [];
+  const specs = claims.map(({ spec }) => spec);
+  return verdictOf(questionOf(state, specs, { node, budget: { steps: 0 } }), claims, answer).brief;
 }
 
 /**

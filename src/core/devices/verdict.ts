@@ -42,6 +42,8 @@ interface RequestVerdict {
 /** The explanation by {@link verdictOf}. */
 export interface Verdict {
   readonly text: string;
+  /** The text without the name of the nearest device, so that nodes with equal devices have equal texts. */
+  readonly brief: string;
   /** How near the node is to having the devices. The number is larger if its devices pass more steps of the check. */
   readonly nearness: number;
 }
@@ -57,11 +59,20 @@ export function verdictOf<S>(
   );
   const short = all.find((ways) => ways.every(isShort));
   const nearness = all.flat().reduce((sum, one) => sum + one.left + progress(one), 0);
-  if (failure.outOfSteps === true)
-    return { text: "no devices were found in the steps that one search may take", nearness };
-  if (failure.problem !== undefined) return { text: failure.problem, nearness };
-  if (short !== undefined) return { text: short.map(requestText).join("; or "), nearness };
-  return { text: togetherText(claims), nearness };
+  const brief = briefOf(claims, failure, short);
+  if (failure.outOfSteps === true || failure.problem !== undefined || short === undefined)
+    return { text: brief, brief, nearness };
+  const text = short.map((one) => `${requestText(one)}${nearestText(one)}`).join("; or ");
+  return { text, brief, nearness };
+}
+
+function briefOf(
+  claims: readonly Need[],
+  { outOfSteps, problem }: SearchFailure,
+  short: readonly RequestVerdict[] | undefined,
+): string {
+  if (outOfSteps === true) return "no devices were found in the steps that one search may take";
+  return problem ?? short?.map(requestText).join("; or ") ?? togetherText(claims);
 }
 
 /** The explanation if each request alone can be satisfied, but not all together. */
@@ -153,7 +164,7 @@ function fallenAt<S>(
   return { step: "counters", text: `too little of counter ${counter} is left` };
 }
 
-function requestText({ claim, alternative, seen, left, fallen, nearest }: RequestVerdict): string {
+function requestText({ claim, alternative, seen, left, fallen }: RequestVerdict): string {
   const { name, className, count, wantsAll } = alternative;
   const wanted = wantsAll ? "all devices" : count === 1 ? "1 device" : `${count} devices`;
   const head = `claim ${claim}, request ${name} wants ${wanted} of class ${className}`;
@@ -163,8 +174,10 @@ function requestText({ claim, alternative, seen, left, fallen, nearest }: Reques
     return number === undefined ? [] : [`${number} ${PLURAL[step]}`];
   });
   const fell = steps.length === 0 ? "" : ` (${steps.join(", ")})`;
-  const funnel = `there is room for ${left} among ${seen}${fell}`;
-  if (nearest === undefined) return `${head}: ${funnel}`;
-  const { device, text } = nearest;
-  return `${head}: ${funnel}; the nearest is ${nameOf(device)}: ${text}`;
+  return `${head}: there is room for ${left} among ${seen}${fell}`;
+}
+
+function nearestText({ nearest, seen }: RequestVerdict): string {
+  if (nearest === undefined || seen === 0) return "";
+  return `; the nearest is ${nameOf(nearest.device)}: ${nearest.text}`;
 }

@@ -23,7 +23,9 @@ import {
 } from "../../testing/devices.ts";
 import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
 import type { DeviceFacts } from "../devices/device-facts.ts";
+import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import type { NodeView } from "../state/node-view.ts";
+import { DeviceAccess } from "./nodes/device-access.ts";
 import { solve } from "./solve.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -389,6 +391,24 @@ describe("existing nodes", () => {
       types: [SMALL],
     });
     expect([plan.existing, plan.nodes]).toEqual([["n1 a"], ["gpu-small b"]]);
+  });
+
+  it("are refused with the request that fails, and with the step at which devices fail", () => {
+    const nodes = [view("initialized")];
+    const devices = deviceFacts({ ...TEMPLATES, slices: [local(2)] });
+    const facts = { devices, pods: [], pools: [], nodes };
+    const access = new DeviceAccess(facts, new RequirementSpace(new Set()));
+    const place = { view: nodes[0] as NodeView, hostname: "n1", canMeet: () => true };
+    const asking = withGpus("a", 4);
+    expect([access.lacksOn(place, asking), access.lacksOn(place, withGpus("b", 2))]).toEqual([
+      true,
+      false,
+    ]);
+    expect(access.lackOn(place, asking)).toMatch(
+      /request \S+ wants 4 devices of class \S+: there is room for 2 among 2$/,
+    );
+    access.commitOn(place, withGpus("b", 2));
+    expect(access.lackOn(place, asking)).toMatch(/there is room for 0 among 2 \(2 in use\)$/);
   });
 
   it("have the devices of their instance type until they are initialized or the driver publishes", () => {

@@ -7,7 +7,7 @@ import type { DynamicResources } from "../../cloudprovider/dynamic-resources.ts"
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import type { DeviceFacts } from "../../devices/device-facts.ts";
 import { DeviceState } from "../../devices/device-state.ts";
-import { commitOnExisting, type DeviceNode, fitOnExisting } from "../../devices/fit-existing.ts";
+import { commitOnExisting, fitOnExisting, lackOnExisting } from "../../devices/fit-existing.ts";
 import { NewNodeDevices } from "../../devices/fit-new.ts";
 import { holdsAll } from "../../devices/holds-all.ts";
 import type { DeviceNeeds } from "../../devices/needs.ts";
@@ -91,10 +91,16 @@ export class DeviceAccess {
     );
   }
 
-  /** Why the existing node cannot give the pod its devices. Undefined: it can. */
-  refusalOn(place: AskedPlace, needs: DeviceNeeds): string | undefined {
-    const answer = fitOnExisting(this.state, needs, this.#nodeOf(place));
-    return isFound(answer) ? undefined : (answer.problem ?? "its devices are not those, or in use");
+  /** Whether the existing node cannot give the pod its devices. */
+  lacksOn(place: AskedPlace, pod: Pod): boolean {
+    const needs = this.needsOf(pod);
+    return needs !== undefined && !isFound(fitOnExisting(this.state, needs, this.#nodeOf(place)));
+  }
+
+  /** Why {@link lacksOn} is true, as text for users. */
+  lackOn(place: AskedPlace, pod: Pod): string | undefined {
+    const needs = this.needsOf(pod);
+    return needs && lackOnExisting(this.state, needs, this.#nodeOf(place));
   }
 
   /** Whether one node of the type has devices for all these pods, whichever devices kube-scheduler chooses. */
@@ -125,16 +131,15 @@ export class DeviceAccess {
     commitOnExisting(this.state, needs, this.#nodeOf(place));
   }
 
-  #nodeOf(place: AskedPlace): DeviceNode {
-    const { view, hostname } = place;
-    const { managed, initialized, labels, poolId = "", name } = view;
+  #nodeOf(place: AskedPlace) {
+    const { managed, initialized, labels, poolId = "", name } = place.view;
     const type = labels[INSTANCE_TYPE_LABEL_KEY];
     const isToCome = managed && !initialized && type !== undefined;
     return {
       holder: place,
       name,
-      hostname,
-      accepts: (wanted) => place.canMeet(wanted),
+      hostname: place.hostname,
+      accepts: (wanted: Requirements) => place.canMeet(wanted),
       toCome: isToCome ? this.#types.get(poolId)?.get(type) : undefined,
     };
   }

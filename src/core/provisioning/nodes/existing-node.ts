@@ -186,7 +186,7 @@ export class ExistingNode implements Place {
       case "attachSlots":
         return { stage, drivers: this.#fullDrivers(pod, context.volumes) };
       case "devices":
-        return { stage, why: this.#lackOfDevices(attempt) ?? "" };
+        return { stage, why: context.devices?.lackOn(this, pod) ?? "" };
       case "topology":
         return { stage, rule: attempt.brokenRule(this) as Rule };
     }
@@ -197,15 +197,10 @@ export class ExistingNode implements Place {
    * elsewhere, or a later what-if question may free devices.
    */
   #refusingByDevices(attempt: Attempt): Refusing | undefined {
-    if (this.#lackOfDevices(attempt) === undefined) return undefined;
-    const { podClass, context } = attempt;
-    const lasts = !podClass.sharesClaims && context.devices?.isAskedAgain === false;
+    const { pod, podClass, context } = attempt;
+    if (context.devices?.lacksOn(this, pod) !== true) return undefined;
+    const lasts = !podClass.sharesClaims && context.devices.isAskedAgain === false;
     return lasts ? NO_DEVICES : NO_DEVICES_NOW;
-  }
-
-  #lackOfDevices({ pod, context: { devices } }: Attempt): string | undefined {
-    const needs = devices?.needsOf(pod);
-    return needs === undefined ? undefined : devices?.refusalOn(this, needs);
   }
 
   #shortResource(requests: Resources): Omit<ShortResource, "stage"> {
