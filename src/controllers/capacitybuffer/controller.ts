@@ -1,8 +1,8 @@
 /**
  * Turns each CapacityBuffer into pods that reserve its capacity (core/buffers), and writes the result on the buffer. A
  * change of a buffer, its template or its workload triggers a planning pass. So does a pod that is bound to reserved
- * capacity, and one that leaves a node while a buffer lacks capacity. A pass also runs every half minute. Runs only with
- * the feature gate CapacityBuffer.
+ * capacity, and one that leaves a node while a buffer lacks capacity. A pass also runs every half minute. Runs only
+ * with the feature gate CapacityBuffer.
  * upstream: pkg/controllers/capacitybuffer/controller.go
  */
 

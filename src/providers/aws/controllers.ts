@@ -46,7 +46,7 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     instanceStatusController(deps),
     /** Follows zonal shifts, if enabled. */
     ...(deps.settings.zonalShift === true ? [zonalShiftController(deps, parts)] : []),
-    /** Follows the vCPU quotas of the account, if enabled, and removes the condition of an earlier process if not. */
+    /** Follows the vCPU quotas of the account, if enabled. Else it only removes the condition of an earlier process. */
     quotaController(deps, parts),
     /** Handles claims whose capacity reservation was lost or will end. */
     ...(deps.settings.reservedCapacity === false ? [] : reservationControllers(deps, parts)),

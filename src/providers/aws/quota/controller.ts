@@ -1,6 +1,6 @@
 /**
- * Reads the account's vCPU quotas and running instances every minute. Warns pools whose quota is nearly used up, by an
- * event and by the condition QuotaNear, which a pool has only as long as that lasts. If AWS does not answer, the last
+ * Reads the account's vCPU quotas and running instances every minute. Warns pools whose quota is nearly used up: by an
+ * event, and by the condition QuotaNear. The condition is removed when that is over. If AWS does not answer, the last
  * values stay.
  */
 import type { Pool } from "../../../apis/hub/pool.ts";
