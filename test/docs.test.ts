@@ -3,14 +3,14 @@
  * command line has existing commands, flags and scripts.
  */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { deadLinksOf } from "../scripts/site/links.ts";
 import { karpenterProgram } from "../src/cli/commands/karpenter.ts";
 import { runPlan } from "../src/cli/plan/run-plan.ts";
+import { temporaryFolders } from "../src/testing/temporary-folder.ts";
 import { ROOT } from "./tidy/sources.ts";
 
 const PAGES = [
@@ -56,6 +56,7 @@ describe("pictures of the pages", () => {
 });
 
 describe("manifests of tasks in the pages", () => {
+  const newFolder = temporaryFolders("docs-");
   const tasks = PAGES.filter((page) => blocks(read(page), "yaml").length > 0 && /tasks/.test(page));
 
   it("exist", () => {
@@ -63,7 +64,7 @@ describe("manifests of tasks in the pages", () => {
   });
 
   it.each(tasks)("lead to a node for every pod: %s", async (page) => {
-    const file = join(mkdtempSync(join(tmpdir(), "docs-")), "page.yaml");
+    const file = join(newFolder(), "page.yaml");
     writeFileSync(file, blocks(read(page), "yaml").join("\n---\n"));
     const said: string[] = [];
     const say = (text: string): void => {

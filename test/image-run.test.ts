@@ -3,8 +3,7 @@
  * layers. Nothing is run: that would need root and runc.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { POD } from "../scripts/image-run/look.ts";
@@ -13,6 +12,7 @@ import { runtimeConfig } from "../scripts/image-run/runtime-config.ts";
 import { runtimeDefault } from "../scripts/image-run/seccomp.ts";
 import { applyLayer, type ImageConfig, unpackImage } from "../scripts/image-run/unpack.ts";
 import { writeImage } from "../scripts/release/image.ts";
+import { temporaryFolders } from "../src/testing/temporary-folder.ts";
 
 const IMAGE: ImageConfig = {
   architecture: "amd64",
@@ -26,7 +26,7 @@ const IMAGE: ImageConfig = {
   rootfs: { diff_ids: [] },
 };
 const ON = { root: "/root-of-it", seccomp: { defaultAction: "SCMP_ACT_ERRNO" } };
-const folder = (): string => mkdtempSync(join(tmpdir(), "image-run-"));
+const folder = temporaryFolders("image-run-");
 
 describe("the container of an image under test", () => {
   it("has the user, rights and limits that the image and the chart's security context set", () => {

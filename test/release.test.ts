@@ -7,13 +7,11 @@ import { createHash, createVerify, generateKeyPairSync } from "node:crypto";
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { extract, type Header } from "tar-stream";
@@ -24,9 +22,10 @@ import { chartEntries } from "../scripts/release/chart-package.ts";
 import { type ImageOptions, writeImage } from "../scripts/release/image.ts";
 import { provenanceOf, signatureOf, steadyBill, sumsOf } from "../scripts/release/statements.ts";
 import { type ArchiveEntry, gzipped, rootEntriesOf, tarOf } from "../scripts/release/tarball.ts";
+import { temporaryFolders } from "../src/testing/temporary-folder.ts";
 
 const AT_MS = Date.UTC(2026, 0, 5);
-const folder = (): string => mkdtempSync(join(tmpdir(), "release-"));
+const folder = temporaryFolders("release-");
 const entry = (path: string, text: string, isExecutable = false): ArchiveEntry => ({
   path,
   content: Buffer.from(text),

@@ -1,8 +1,7 @@
 /**
  * Checks of the documentation site without building it: its versions, and questions with the pages that answer them.
  */
-import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { deadLinksIn, deadLinksOf } from "../scripts/site/links.ts";
@@ -10,13 +9,16 @@ import { QUESTIONS } from "../scripts/site/questions.ts";
 import { ask, type Hit } from "../scripts/site/search.ts";
 import { firstPage, taggedVersions, versionsIn } from "../scripts/site/versions.ts";
 import { searchWeight, searchWord } from "../site/.vitepress/search-options.ts";
+import { temporaryFolders } from "../src/testing/temporary-folder.ts";
 import { ROOT } from "./tidy/sources.ts";
 
 const PAGE = '<h1 id="a b">A</h1><a href="/site/guide/b.html#x">b</a><img src="/site/picture.png">';
 
+const newFolder = temporaryFolders("site-");
+
 /** Built pages in a folder. */
 function built(pages: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(join(tmpdir(), "site-"));
+  const folder = newFolder();
   mkdirSync(join(folder, "guide"));
   for (const [name, text] of Object.entries(pages)) writeFileSync(join(folder, name), text);
   return folder;

@@ -1,6 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { faultOf, inputOf, shrunk } from "./inputs/check.ts";
-import { TARGETS } from "./inputs/targets.ts";
+import { removeFiles, TARGETS } from "./inputs/targets.ts";
+
+afterAll(removeFiles);
 
 describe("hostile texts as input", () => {
   it.each(TARGETS)("are accepted, or refused with a message: $name", async (target) => {

@@ -1,13 +1,15 @@
 /** Where a bundle cannot be written, one sentence says so. */
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { temporaryFolders } from "../../testing/temporary-folder.ts";
 import { CliError } from "../program/cli-error.ts";
 import { writeBundle } from "./write-bundle.ts";
 
+const newFolder = temporaryFolders("bundle-");
+
 describe("writing a support bundle", () => {
-  const folder = mkdtempSync(join(tmpdir(), "bundle-"));
+  const folder = newFolder();
   const files = [{ path: "objects/nodes.json", text: "[]" }];
 
   it("creates missing folders", () => {

@@ -1,5 +1,5 @@
 /** Every part of the product that reads texts from outside, and how a text gets there. One row for each part. */
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, CommanderError } from "commander";
@@ -71,6 +71,13 @@ import {
 import type { Target } from "./target.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "karpenter-fuzz-"));
+// A thread of a test run may end without this event, so its tests call the function themselves.
+process.once("exit", removeFiles);
+
+/** Removes the files of all targets. No target can run after that. */
+export function removeFiles(): void {
+  rmSync(folder, { recursive: true, force: true });
+}
 
 /** Writes the text to a file; one file for each name, overwritten each time. */
 function fileOf(name: string, text: string): string {
