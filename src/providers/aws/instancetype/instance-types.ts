@@ -22,22 +22,22 @@ import { type Ami, amiFor } from "../ami/choose.ts";
 import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
-import type { Subnet } from "../api/network.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { type Catalogue, catalogue } from "../catalogue/catalogue.ts";
 import { type GpuSharing, sharingOf } from "../dra/sharing.ts";
 import { type DeviceGates, dynamicResourcesOf } from "../dra/templates.ts";
 import { expressionsOf, resolveKubelet } from "../kubelet/expressions.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
-import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 import type { Prices } from "../pricing/pricing.ts";
 import type { Quotas } from "../quota/quotas.ts";
 import type { CapacityReservations, Reservation } from "../reservation/reservations.ts";
+import { zonesOf } from "../subnet/subnets.ts";
 import type { ZonalShifts } from "../zonalshift/zonal-shifts.ts";
 import { baselineOf } from "./baseline.ts";
 import { type CapacitySettings, capacityOf, overheadOf, podCount } from "./capacity.ts";
 import { type CpuChoice, cpuChoice, withCpuChoice } from "./cpu-options.ts";
-import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
+import { archOf, capacityTypesOf, labelsOf, reservationLabels } from "./labels.ts";
+import { LastAsked, type Selected, type TypesRequest } from "./last-asked.ts";
 import { LearnedMemory } from "./learned-memory.ts";
 import { type Needs, needsOf, serves } from "./needs.ts";
 import { sizedOf } from "./sized.ts";
@@ -98,14 +98,6 @@ interface Bare {
   overheadOf(capacity: Resources): Resources;
 }
 
-/** The part of a class's selections on which its instance types depend. */
-export interface Selected {
-  readonly subnets: readonly Subnet[];
-  readonly amis: readonly Ami[];
-  readonly reservations: readonly Reservation[];
-  readonly placementGroup: FoundPlacementGroup | undefined;
-}
-
 /** Kubelet settings before their expressions are evaluated for a type. */
 type TypeSettings = Omit<CapacitySettings, "kubelet"> & {
   readonly kubelet: KubeletConfiguration | undefined;
@@ -118,6 +110,12 @@ interface MadeWith extends Pick<Selected, "reservations" | "placementGroup"> {
   readonly generation: Generation;
   readonly needs: Needs;
   readonly sharing: GpuSharing;
+}
+
+interface Asked {
+  readonly key: string;
+  readonly imageKey: string;
+  readonly set: Omit<MadeWith, "region">;
 }
 
 interface Kept {
@@ -136,6 +134,7 @@ export class InstanceTypes {
   readonly #catalogue: Catalogue;
   readonly #region: TtlCache<Region>;
   #last: Region | undefined;
+  readonly #asked = new LastAsked<Asked>();
   /** Lists by a key of their settings, least recently used first. */
   readonly #kept = new Map<string, Kept>();
 
@@ -152,23 +151,17 @@ export class InstanceTypes {
     kubelet: KubeletConfiguration | undefined,
     selected: Selected,
   ): Promise<readonly InstanceType[]> {
-    const { subnets, amis, reservations, placementGroup } = selected;
+    const { amis, reservations } = selected;
     const region = await this.#region.get("", () => this.#read());
-    const settings = this.#settings(nodeClass, kubelet);
-    const zones = zonesOf(subnets);
-    const { generation } = nodeClass;
-    const needs = needsOf(nodeClass, placementGroup);
-    const sharing = sharingOf(nodeClass);
-    const key = canonicalJson([settings, [...zones], generation, reservations, needs, sharing]);
-    const set = { settings, zones, generation, reservations, placementGroup, needs, sharing };
+    const request = { nodeClass, kubelet, selected };
+    const { key, imageKey, set } = this.#asked.get(request, () => this.#keysOf(request));
     const kept = this.#keep(key, region, () => this.#bare({ region, ...set }));
     const { prices, unavailable, shifts, quotas } = this.#deps;
-    const imageKey = canonicalJson(amis.map((ami) => [ami.id, ami.requirements]));
     const counted = reservations.length === 0 ? 0 : this.#deps.reservations.version;
     const version = `${prices.version}/${unavailable.version}/${counted}/${shifts.version}/${quotas.version}/${this.memory.version}/${imageKey}`;
     if (kept.version !== version) {
       kept.version = version;
-      kept.list = this.#offered(kept, zones, amis);
+      kept.list = this.#offered(kept, set.zones, amis);
     }
     try {
       return await kept.list;
@@ -176,6 +169,20 @@ export class InstanceTypes {
       this.#kept.delete(key);
       throw error;
     }
+  }
+
+  /** What the types of a request are made from, and the keys by which they are cached. */
+  #keysOf({ nodeClass, kubelet, selected }: TypesRequest): Asked {
+    const { subnets, amis, reservations, placementGroup } = selected;
+    const settings = this.#settings(nodeClass, kubelet);
+    const zones = zonesOf(subnets);
+    const { generation } = nodeClass;
+    const needs = needsOf(nodeClass, placementGroup);
+    const sharing = sharingOf(nodeClass);
+    const key = canonicalJson([settings, [...zones], generation, reservations, needs, sharing]);
+    const imageKey = canonicalJson(amis.map((ami) => [ami.id, ami.requirements]));
+    const set = { settings, zones, generation, reservations, placementGroup, needs, sharing };
+    return { key, imageKey, set };
   }
 
   /** The list with current offerings. A type whose offerings did not change is the same object as before. */
@@ -476,21 +483,4 @@ export class InstanceTypes {
     if (!same) this.#last = region;
     return this.#last as Region;
   }
-}
-
-function reservationLabels(own: readonly Reservation[]): ReservationLabels {
-  const all = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
-  return {
-    ids: all(own.map((one) => one.id)),
-    types: all(own.map((one) => one.type)),
-    interruptible: all(own.map((one) => String(one.interruptible))),
-  };
-}
-
-/** The zone id of each zone. Empty: the id is not known. */
-function zonesOf(subnets: readonly Subnet[]): ReadonlyMap<string, string> {
-  const zones = subnets.map(
-    (subnet) => [subnet.AvailabilityZone, subnet.AvailabilityZoneId ?? ""] as const,
-  );
-  return new Map(zones.sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -19,6 +19,7 @@ import {
 import { traitsOf } from "../ami/families.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import type { CatalogueRow } from "../catalogue/catalogue.ts";
+import type { Reservation } from "../reservation/reservations.ts";
 
 /** Where the type is offered, for its labels. */
 export interface Place {
@@ -41,7 +42,7 @@ export interface Place {
 }
 
 /** Values from the reservations of a type, for its labels. */
-export interface ReservationLabels {
+interface ReservationLabels {
   readonly ids: readonly string[];
   readonly types: readonly string[];
   readonly interruptible: readonly string[];
@@ -178,4 +179,14 @@ function number(value: number | undefined): readonly string[] {
 /** A label value from a name: `A10G` → `a10g`, `Annapurna Labs` → `annapurna-labs`. */
 function slug(text: string | undefined): string | undefined {
   return text?.toLowerCase().replaceAll(" ", "-");
+}
+
+/** The labels of a type's reservations: each value once, sorted. */
+export function reservationLabels(own: readonly Reservation[]): ReservationLabels {
+  const all = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
+  return {
+    ids: all(own.map((one) => one.id)),
+    types: all(own.map((one) => one.type)),
+    interruptible: all(own.map((one) => String(one.interruptible))),
+  };
 }

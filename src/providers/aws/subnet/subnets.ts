@@ -128,3 +128,11 @@ export class Subnets {
 type ClassPart = Pick<AwsClass, "subnetTerms" | "selectedBefore">;
 
 const FILTERS: FilterNames = { idFilter: "subnet-id", nameFilter: "tag:Name" };
+
+/** The zone id of each zone. Empty: the id is not known. */
+export function zonesOf(subnets: readonly Subnet[]): ReadonlyMap<string, string> {
+  const zones = subnets.map(
+    (subnet) => [subnet.AvailabilityZone, subnet.AvailabilityZoneId ?? ""] as const,
+  );
+  return new Map(zones.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
