@@ -49,7 +49,8 @@ function dependentsOf(kind: string | undefined): readonly string[] {
 
 /** The condition of that type. Undefined: the object has none. */
 export function condition(object: KubeObject, type: string): Condition | undefined {
-  return (object as Conditioned).status?.conditions?.find((one) => one.type === type);
+  for (const one of conditionsOf(object)) if (one.type === type) return one;
+  return undefined;
 }
 
 /** Whether the condition exists with status True. */

@@ -63,6 +63,7 @@ import {
 } from "./events.ts";
 import {
   type ClusterReading,
+  type GatheredRound,
   gatherRound,
   isRepairMethod,
   pictureForCommand,
@@ -75,7 +76,7 @@ import { objectsOf } from "./labels.ts";
 import { judgeMoves, learnOutcomes } from "./outcomes.ts";
 import { isHeldByTargets } from "./receiving-nodes.ts";
 import { discardReplacement, reopen } from "./roll-back.ts";
-import { factsOf, type SweepFacts, Sweeps } from "./sweeps.ts";
+import { factsOf, type SweepFacts, Sweeps, sharedFacts } from "./sweeps.ts";
 
 const POLL_MS = 10_000;
 /** After a command has begun, the loop runs again at once. Other controllers run in between. */
@@ -230,14 +231,20 @@ async function readAround({ world, memory, run }: Loop): Promise<ClusterReading>
 /** The functions through which a round reads the cluster, skips methods, and publishes metrics and events. */
 function roundHooks({ world, queue, memory }: Loop, around: ClusterReading): RoundHooks {
   const { sweeps } = memory;
+  const shared = sharedFacts(around);
+  let eligible: GatheredRound["eligible"];
   let facts: SweepFacts;
   let startMs: number;
   return {
-    makeRound: (method) => gatherRound({ world, queue, around }, method),
+    *makeRound(method) {
+      const gathered = yield* gatherRound({ world, queue, around }, method);
+      eligible = gathered.eligible;
+      return gathered.round;
+    },
     *isAnswered(method, round) {
       const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
       const atMs = world.clock.elapsedMs();
-      facts = yield* factsOf(method, round, { ...around, counting, atMs });
+      facts = yield* factsOf(eligible, round, { ...around, shared, counting, atMs });
       startMs = world.clock.elapsedMs();
       return sweeps.isSettled(method, facts);
     },

@@ -194,14 +194,20 @@ export interface ReadCluster {
   readonly around: ClusterReading;
 }
 
+/** A round for one method, and the candidates that the method considers in it. */
+export interface GatheredRound {
+  readonly round: Round;
+  readonly eligible: readonly Candidate[];
+}
+
 /** Collects the facts that a method needs about all nodes. Publishes why nodes and pools are blocked. */
-export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
+export function* gatherRound(sight: ReadCluster, method: Method): Steps<GatheredRound> {
   const { world, around } = sight;
   const isToldAlready = around.found.has(method.disruptionClass);
   const picture = { ...pictureOf(sight), found: around.found };
   const { round, blocked: held } = yield* makeRound(picture, method);
-  yield* report(world, method, { round, held: isToldAlready ? [] : held });
-  return round;
+  const eligible = yield* report(world, method, { round, held: isToldAlready ? [] : held });
+  return { round, eligible };
 }
 
 /**
@@ -259,12 +265,15 @@ function repairRules(world: World): RepairRules | undefined {
   return { policies: cloud.repairPolicies, braked };
 }
 
-/** Publishes the blocks of nodes and pools, and sets the metrics of budgets and eligible nodes. */
+/**
+ * Publishes the blocks of nodes and pools, and sets the metrics of budgets and eligible nodes. Returns the candidates
+ * that the method considers.
+ */
 function* report(
   world: World,
   { reason, isEligible }: Method,
   { round, held }: { readonly round: Round; readonly held: readonly Blocked[] },
-): Steps<void> {
+): Steps<readonly Candidate[]> {
   const { nowMs, facts, budgets } = round;
   yield* eachInSteps(held, ({ node, kind, message, untilMs }) => {
     if (node.claim === undefined) return;
@@ -298,13 +307,14 @@ function* report(
     world.events.publish(blockedByBudget(native, pool.generation, block));
     closed.set(pool.id, block);
   }
-  if (closed.size === 0) return;
+  if (closed.size === 0) return eligible;
   yield* eachInSteps(eligible, (candidate) => {
     const block = closed.get(candidate.pool.id);
     if (block === undefined) return;
     const objects = objectsOf(candidate);
     world.events.publish(...heldByBudget(objects, candidate.generation, block));
   });
+  return eligible;
 }
 
 function blockOf(

@@ -10,7 +10,7 @@ import { singleNodeConsolidation } from "../../core/disruption/methods/single-no
 import { staticDrift } from "../../core/disruption/methods/static-drift.ts";
 import type { RoundFacts } from "../../core/disruption/round.ts";
 import { candidate, roundOf } from "../../testing/disruption.ts";
-import { factsOf, type SweepFacts, Sweeps } from "./sweeps.ts";
+import { factsOf, type SweepFacts, Sweeps, sharedFacts } from "./sweeps.ts";
 
 const MINUTE_MS = 60_000;
 const LIST: SweepFacts["types"][number] = [];
@@ -80,14 +80,13 @@ describe("sweeps of the disruption methods", () => {
   it("run a method again once the ledger's hold on a node ends", () => {
     const { input: scheduling } = roundOf([]).facts.simulator;
     const around = { pools: [], scheduling, revision: 1, surging: [] };
-    const read = (rests: boolean, counting: readonly string[]) =>
-      atOnce(
-        factsOf(
-          singleNodeConsolidation,
-          roundOf([candidate("n", { pods: ["1"] })], { fromRepack: () => rests }),
-          { ...around, counting, atMs: 0 },
-        ),
+    const read = (rests: boolean, counting: readonly string[]) => {
+      const candidates = [candidate("n", { pods: ["1"] })];
+      const round = roundOf(candidates, { fromRepack: () => rests });
+      return atOnce(
+        factsOf(candidates, round, { ...around, shared: sharedFacts(around), counting, atMs: 0 }),
       );
+    };
     const sweeps = new Sweeps();
     sweeps.note(
       singleNodeConsolidation,
@@ -97,6 +96,24 @@ describe("sweeps of the disruption methods", () => {
     expect(sweeps.isSettled(singleNodeConsolidation, read(true, ["a"]))).toBe(true);
     expect(sweeps.isSettled(singleNodeConsolidation, read(false, ["a"]))).toBe(false);
     expect(sweeps.isSettled(singleNodeConsolidation, read(true, []))).toBe(false);
+  });
+
+  it("run a method again once the state, a pod to place, or a pool of the reading is another", () => {
+    const { pool } = candidate("n", { pods: ["1"] });
+    const owner = { pool, instanceTypes: LIST };
+    const scheduling = { ...roundOf([]).facts.simulator.input, pools: [{ ...owner, usage: {} }] };
+    const reading = { pools: [owner], scheduling, revision: 1 };
+    const pods = candidate("m", { pods: ["1"] }).pods;
+    const changed = { ...pool, observedGeneration: pool.observedGeneration + 1 };
+    const others = [
+      { ...reading, revision: 2 },
+      { ...reading, scheduling: { ...scheduling, pods } },
+      { ...reading, scheduling: { ...scheduling, pools: [] } },
+      { ...reading, pools: [{ ...owner, pool: changed }] },
+    ];
+    const texts = [reading, ...others].map(sharedFacts);
+    expect(new Set(texts).size).toBe(texts.length);
+    expect(sharedFacts({ ...reading })).toBe(texts[0]);
   });
 
   it("run a method again once the candidate nodes are others", () => {
@@ -124,8 +141,9 @@ describe("sweeps of the disruption methods", () => {
       spec: { maxUnavailable: 1 },
       status: { disruptionsAllowed: 0, currentHealthy: 2 },
     };
+    const asked = { ...around, shared: sharedFacts(around), counting: [], atMs: 0 };
     const under = (pdb: PodDisruptionBudget) =>
-      atOnce(factsOf(drift, roundOf([], { pdbs: [pdb] }), { ...around, counting: [], atMs: 0 }));
+      atOnce(factsOf([], roundOf([], { pdbs: [pdb] }), asked));
     const rests = (before: PodDisruptionBudget, after: PodDisruptionBudget) => {
       const sweeps = new Sweeps();
       sweeps.note(drift, rule(drift, nothing, { pending: [] }), under(before));

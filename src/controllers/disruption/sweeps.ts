@@ -8,8 +8,10 @@ import { haveSameItems } from "../../base/same-items.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Ruling } from "../../core/disruption/arbiter.ts";
+import type { Candidate } from "../../core/disruption/candidates.ts";
 import type { Method } from "../../core/disruption/methods/method.ts";
 import type { Round } from "../../core/disruption/round.ts";
+import type { PoolInput } from "../../core/provisioning/scheduling-input.ts";
 import type { ClusterReading } from "./gather.ts";
 
 /** If prices or offerings have changed, consolidation runs again after this time. */
@@ -57,46 +59,54 @@ export class Sweeps {
   }
 }
 
-/** The facts that may change the result of the method. `counting`: ids of the commands whose moves the ledger holds. */
+/** The facts about a reading of the cluster that are the same for all methods, as a text. */
+export function sharedFacts({
+  pools,
+  scheduling,
+  revision,
+}: Pick<ClusterReading, "pools" | "scheduling" | "revision">): string {
+  const versions = (list: readonly Pick<PoolInput, "pool">[]) =>
+    list.map(({ pool }) => [pool.id, pool.observedGeneration]);
+  const pods = scheduling.pods.map(keyOf);
+  return JSON.stringify([revision, pods, versions(pools), versions(scheduling.pools)]);
+}
+
+/**
+ * The facts that may change the result of a method. `eligible`: the candidates that it considers in this round.
+ * `shared`: the {@link sharedFacts} of the reading. `counting`: ids of the commands whose moves the ledger holds.
+ */
 export function* factsOf(
-  method: Method,
-  { nowMs, facts, budgets, holdOffs }: Round,
+  eligible: readonly Candidate[],
+  { facts, budgets, holdOffs }: Round,
   {
     pools,
     scheduling,
-    revision,
     surging,
+    shared,
     counting,
     atMs,
-  }: Pick<ClusterReading, "pools" | "scheduling" | "revision" | "surging"> & {
+  }: Pick<ClusterReading, "pools" | "scheduling" | "surging"> & {
+    readonly shared: string;
     readonly counting: readonly string[];
     readonly atMs: number;
   },
 ): Steps<SweepFacts> {
-  const eligible: string[] = [];
+  const names: string[] = [];
   // Candidates whose hold-off will end. They become eligible without any other change.
   const heldOff: string[] = [];
-  yield* eachInSteps(facts.candidates, (one) => {
-    if (!method.isEligible(one, nowMs)) return;
-    eligible.push(one.node.name);
+  yield* eachInSteps(eligible, (one) => {
+    names.push(one.node.name);
     if (holdOffs.fromRepack(one)) heldOff.push(one.node.name);
   });
-  const text = JSON.stringify([
-    revision,
+  const own = JSON.stringify([
     facts.alphaBusy,
     [...holdOffs.backingOff.keys()].sort(),
-    scheduling.pods.map(keyOf),
     counting,
-    pools.map(({ pool }) => [
-      pool.id,
-      pool.observedGeneration,
-      budgets.allowances.get(pool.id)?.allowed,
-    ]),
-    scheduling.pools.map(({ pool }) => [pool.id, pool.observedGeneration]),
+    pools.map(({ pool }) => budgets.allowances.get(pool.id)?.allowed),
   ]);
   const types = scheduling.pools.map(({ instanceTypes }) => instanceTypes);
   const guards = [...budgets.pdbs.flatMap(evictionFactsOf), ...surging];
-  return { text, names: [eligible, heldOff], guards, types, atMs };
+  return { text: `${shared}${own}`, names: [names, heldOff], guards, types, atMs };
 }
 
 /**

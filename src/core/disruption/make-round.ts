@@ -159,13 +159,13 @@ export function* makeRound(
 function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {
   const { among, found, settings } = picture;
   const { repair } = settings;
+  const known = among === undefined ? found?.get(disruptionClass) : undefined;
+  if (known !== undefined) return known;
   const awaiting = awaitedPodsOn(picture.nodes, picture.seats);
   if (among !== undefined) {
     const nodes = [...among].sort().flatMap((name) => namedOf(picture.nodes, name));
     return yield* findCandidates({ ...picture, nodes, awaiting, disruptionClass, repair });
   }
-  const known = found?.get(disruptionClass);
-  if (known !== undefined) return known;
   const fresh = yield* findCandidates({ ...picture, awaiting, disruptionClass, repair });
   found?.set(disruptionClass, fresh);
   return fresh;
