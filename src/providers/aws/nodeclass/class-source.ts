@@ -71,6 +71,11 @@ function found(native: EC2NodeClass | AWSNodeTemplate | Provisioner): FoundClass
   return result;
 }
 
+/** The class in hub form. It is computed once for each state of the stored object. */
+export function nodeClassOf(native: EC2NodeClass | AWSNodeTemplate): AwsClass {
+  return found(native).nodeClass;
+}
+
 /** `ec2nodeclasses.karpenter.k8s.aws "default" not found`, the API server's error text. */
 export function notFoundText(ref: NodeClassReference): string {
   const kind = ref.kind === AWS_NODE_TEMPLATE.kind ? AWS_NODE_TEMPLATE : EC2_NODE_CLASS;

@@ -9,7 +9,7 @@ import {
   ANNOTATION_EC2NODECLASS_HASH_VERSION,
   EC2NODECLASS_TERMINATION_FINALIZER,
 } from "../../../apis/aws/labels.ts";
-import { type AwsClass, soundClass, toAwsClass } from "../../../apis/hub/aws-class.ts";
+import { type AwsClass, soundClass } from "../../../apis/hub/aws-class.ts";
 import { CLAIM_KINDS, toClaim } from "../../../apis/hub/claim.ts";
 import {
   type ConditionChange,
@@ -42,6 +42,7 @@ import {
   waitingOnNodeClaims,
 } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
+import { nodeClassOf } from "./class-source.ts";
 import { specProblem } from "./spec-check.ts";
 import {
   conditionChanges,
@@ -118,7 +119,7 @@ async function follow(
     EC2NODECLASS_TERMINATION_FINALIZER,
   );
   if (held === undefined) return AWAIT_CHANGE;
-  const nodeClass = toAwsClass(held);
+  const nodeClass = nodeClassOf(held);
   const findings = await find(deps, parts, held);
   const trial = await tried(deps, parts, held, findings);
   const nowMs = deps.clock.now();
@@ -167,7 +168,7 @@ async function tried(
 ): Promise<{ readonly changes: readonly ConditionChange[]; readonly error?: Error }> {
   const changes = conditionChanges(soundClass(native).value, findings);
   const at = changes.findIndex((one) => one.type === VALIDATION);
-  const nodeClass = toAwsClass(native);
+  const nodeClass = nodeClassOf(native);
   const resolved = changes[at]?.status === "True";
   const problem = await orError(problemOf(deps, parts, nodeClass, resolved));
   // The dry run gave no result: the old condition stays, and the check is repeated.
@@ -251,7 +252,7 @@ async function listClaims({ kube }: AwsDeps): Promise<readonly KubeObject[]> {
 }
 
 async function find(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Promise<Findings> {
-  const nodeClass = toAwsClass(native);
+  const nodeClass = nodeClassOf(native);
   const { reservedCapacity = true } = deps.settings;
   const [subnets, securityGroups, amis, instanceProfile, reservations, placementGroup, version] =
     await Promise.all([
@@ -287,7 +288,7 @@ async function finish(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
   // Running nodes need the role of the profile, and a mirror does not prove that no claim is left.
   const left = (await listClaims(deps)).filter((claim) => names(claim, native.metadata.name));
   if (left.length > 0) return requeueAfter(WAIT_FOR_CLAIMS_MS);
-  const nodeClass = toAwsClass(native);
+  const nodeClass = nodeClassOf(native);
   try {
     const users = nodeClass.role === undefined ? [] : await parts.profiles.delete(nodeClass);
     if (users.length > 0) {

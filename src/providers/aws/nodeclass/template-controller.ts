@@ -4,7 +4,6 @@
  * gives an event, once while it lasts. There is no finalizer: instances outlive their template.
  */
 import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../../apis/aws/awsnodetemplate.ts";
-import { toAwsClass } from "../../../apis/hub/aws-class.ts";
 import { StandingProblems } from "../../../base/standing-problems.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
 import {
@@ -17,6 +16,7 @@ import { hashAnnotations } from "../drift.ts";
 import { describeError } from "../errors.ts";
 import { nodeClassNotReady } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
+import { nodeClassOf } from "./class-source.ts";
 import { amiStatus, securityGroupStatus, subnetStatus } from "./status.ts";
 
 /** Milliseconds between two updates of the status. upstream v0.31: nodetemplate controller */
@@ -54,7 +54,7 @@ async function follow(
   parts: AwsParts,
   native: AWSNodeTemplate,
 ): Promise<readonly string[]> {
-  const nodeClass = toAwsClass(native);
+  const nodeClass = nodeClassOf(native);
   const problems: string[] = [];
   const status: Record<string, unknown> = { ...native.status };
   const read = async <T>(

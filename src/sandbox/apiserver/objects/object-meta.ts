@@ -289,10 +289,11 @@ function withServerMeta(object: KubeObject, now: ObjectMeta): KubeObject {
 }
 
 function keepServerFields(metadata: Partial<Mutable<ObjectMeta>>, now: ObjectMeta): void {
+  const fields: Record<string, unknown> = metadata;
   for (const field of SERVER_FIELDS) {
     const value = now[field];
-    if (value === undefined) delete metadata[field];
-    else Object.assign(metadata, { [field]: value });
+    if (value !== undefined) fields[field] = value;
+    else if (field in fields) delete fields[field];
   }
 }
 
