@@ -195,10 +195,12 @@ export function patch(scene: Pick<WorkScene, "world">, path: string, body: unkno
   return send(scene, { method: "PATCH", path, body });
 }
 
+/** Creates the object in the collection at the path. */
 export function create(scene: WorkScene, path: string, body: unknown): Promise<void> {
   return send(scene, { method: "POST", path, body });
 }
 
+/** Deletes the object at the path. */
 export function remove(scene: WorkScene, path: string, body?: unknown): Promise<void> {
   return send(scene, { method: "DELETE", path, ...(body === undefined ? {} : { body }) });
 }
@@ -230,6 +232,7 @@ async function anew(scene: WorkScene, of: Collection): Promise<void> {
   }
 }
 
+/** Deletes the object, even if it has finalizers, and waits until it is gone. */
 export async function removeByForce(scene: WorkScene, of: Collection, name: string): Promise<void> {
   await patch(scene, `${of}/${name}`, { metadata: { finalizers: null } });
   await remove(scene, `${of}/${name}`, {
@@ -244,6 +247,7 @@ export async function removeByForce(scene: WorkScene, of: Collection, name: stri
   }
 }
 
+/** Creates the object again, with its name, labels, annotations, spec and status. */
 export async function makeAgain(scene: WorkScene, of: Collection, one: KubeObject): Promise<void> {
   const { name, labels, annotations, finalizers = [] } = one.metadata;
   const own = finalizers.filter((finalizer) => finalizer.startsWith("karpenter"));
@@ -268,6 +272,7 @@ async function setCondition(scene: WorkScene, path: string, status: string): Pro
   });
 }
 
+/** A PodDisruptionBudget that allows no disruption of the pods. */
 export function pdb(name: string) {
   return {
     apiVersion: "policy/v1",

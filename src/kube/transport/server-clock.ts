@@ -19,7 +19,7 @@ export interface ServerClock {
   skewMs(): number | undefined;
 }
 
-/** A clock that answers showed. `startMs`: its time minus that of the monotonic clock. `atMs`: when it last answered. */
+/** A clock that answers showed. `startMs`: its time minus the monotonic clock. `atMs`: when it last answered. */
 interface Seen {
   readonly startMs: number;
   readonly atMs: number;
