@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { about, act } from "./store.ts";
-import type { Act } from "./wire.ts";
+import type { SandboxAct } from "./wire.ts";
 
 /** The result of the last action. */
 export const said = signal("");
@@ -49,7 +49,7 @@ const FIRST: Readonly<Record<string, string>> = {
   speed: "30",
 };
 
-function ActForm({ act: { name, label, wants, choices = {} } }: { act: Act }) {
+function ActForm({ act: { name, label, wants, choices = {} } }: { act: SandboxAct }) {
   const [values, setValues] = useState<Record<string, string>>(
     Object.fromEntries(wants.map((want) => [want, choices[want]?.[0] ?? FIRST[want] ?? ""])),
   );

@@ -3,7 +3,6 @@ import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { place } from "./place.ts";
 import { type KeptMoment, momentAt, type Shown, withMoment } from "./recording.ts";
 import type {
-  Act,
   CostRow,
   CostsHead,
   DecisionRow,
@@ -16,6 +15,7 @@ import type {
   NextRow,
   PoolRow,
   PricePoint,
+  SandboxAct,
   ViewPatch,
   VitalPoint,
   WaitingHead,
@@ -80,7 +80,7 @@ export const views = {
 export interface About {
   readonly name: string;
   readonly mode: "sandbox" | "cluster";
-  readonly acts: readonly Act[];
+  readonly acts: readonly SandboxAct[];
 }
 
 export const about = signal<About | undefined>(undefined);

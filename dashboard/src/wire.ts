@@ -1,5 +1,10 @@
 /** The types of what the console sends, taken from the console's own code. */
-export type { Act, Editable, SimulationProgress, Supposition } from "../../src/console/source.ts";
+export type {
+  Editable,
+  SandboxAct,
+  SimulationProgress,
+  Supposition,
+} from "../../src/console/source.ts";
 export type { CostRow, CostsHead } from "../../src/console/views/costs.ts";
 export type { DecisionRow, DecisionsHead } from "../../src/console/views/decisions.ts";
 export type { HealthHead } from "../../src/console/views/health.ts";

@@ -3,7 +3,7 @@ import { VirtualClock } from "../base/virtual-clock.ts";
 import type { CommandAnswer } from "../core/answers/command-answer.ts";
 import type { Fleet, FleetNode } from "../core/answers/fleet.ts";
 import { NO_MOVES } from "../core/answers/moves-under-way.ts";
-import { Feed } from "./feed.ts";
+import { ConsoleFeed } from "./feed.ts";
 import type { ConsoleScene, ConsoleSource } from "./source.ts";
 import type { HealthHead } from "./views/health.ts";
 
@@ -95,7 +95,7 @@ class FakeSink {
 function start() {
   const clock = new VirtualClock();
   const source = new FakeSource();
-  return { clock, source, feed: new Feed(source, clock), sink: new FakeSink() };
+  return { clock, source, feed: new ConsoleFeed(source, clock), sink: new FakeSink() };
 }
 
 describe("the feed of console views", () => {
@@ -250,7 +250,7 @@ describe("the feed of console views", () => {
       elapsedMs: () => clock.elapsedMs() + spentMs,
       turnMs: () => 0,
     };
-    const feed = new Feed(source, busy);
+    const feed = new ConsoleFeed(source, busy);
     // The view of the pools takes 7 ms to send. It is sent once, because it does not change.
     const slow = {
       isReady: true,

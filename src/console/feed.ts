@@ -98,7 +98,7 @@ function* writtenFrom({ make }: Making, before: Written | undefined): Steps<Writ
   return yield* writtenInSteps(yield* make(), before);
 }
 
-export class Feed {
+export class ConsoleFeed {
   readonly #source: ConsoleSource;
   readonly #clock: FeedClock;
   readonly #viewers = new Set<Viewer>();

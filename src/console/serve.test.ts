@@ -7,7 +7,7 @@ import type { FleetNode } from "../core/answers/fleet.ts";
 import { type Listener, startListener } from "../listen/listener.ts";
 import { addressDoor } from "./door.ts";
 import { createConsole } from "./serve.ts";
-import type { Act, ConsoleScene, ConsoleSource, SimulationProgress } from "./source.ts";
+import type { ConsoleScene, ConsoleSource, SandboxAct, SimulationProgress } from "./source.ts";
 import { listedNodesInSteps, type NodeQuestion } from "./views/node-groups.ts";
 
 const TOKEN = "0123456789abcdef0123456789abcdef";
@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const close of open.splice(0)) await close();
 });
 
-function source(acts: readonly Act[], scene?: Partial<ConsoleScene>): ConsoleSource {
+function source(acts: readonly SandboxAct[], scene?: Partial<ConsoleScene>): ConsoleSource {
   return {
     name: HOSTILE,
     mode: acts.length > 0 ? "sandbox" : "cluster",
@@ -32,7 +32,7 @@ function source(acts: readonly Act[], scene?: Partial<ConsoleScene>): ConsoleSou
   };
 }
 
-async function serve(acts: readonly Act[] = [], scene?: Partial<ConsoleScene>) {
+async function serve(acts: readonly SandboxAct[] = [], scene?: Partial<ConsoleScene>) {
   const logged: string[] = [];
   const write = (message: string, fields?: object) => {
     logged.push(`${message} ${JSON.stringify(fields)}`);

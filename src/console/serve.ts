@@ -9,10 +9,10 @@ import { isObject } from "../base/json.ts";
 import { jsonInSteps } from "../base/json-in-steps.ts";
 import { inTurns } from "../base/steps.ts";
 import { openEventStream, openLineStream } from "../listen/event-stream.ts";
-import { type Exchange, Refusal } from "../listen/exchange.ts";
+import { type Exchange, RequestRefusal } from "../listen/exchange.ts";
 import { decisionLines } from "./decision-lines.ts";
 import type { ConsoleDoor } from "./door.ts";
-import { type ConsoleViewName, Feed, type FeedClock, VIEWS } from "./feed.ts";
+import { ConsoleFeed, type ConsoleViewName, type FeedClock, VIEWS } from "./feed.ts";
 import type {
   ConsoleQuestion,
   ConsoleScene,
@@ -63,7 +63,7 @@ const MOST_SIMULATIONS = 4;
 
 /** What all viewers share. */
 interface Shared {
-  readonly feed: Feed;
+  readonly feed: ConsoleFeed;
   readonly clock: FeedClock;
   /** Number of What if questions that are being answered. */
   simulations: number;
@@ -71,7 +71,7 @@ interface Shared {
 
 /** Creates the handler for all viewers. `close` ends its watches. */
 export function createConsole(options: ConsoleOptions): ConsoleHandler {
-  const feed = new Feed(options.source, options.clock);
+  const feed = new ConsoleFeed(options.source, options.clock);
   const shared: Shared = { feed, clock: options.clock, simulations: 0 };
   return {
     handle: async (exchange) => {
@@ -93,12 +93,12 @@ function refuseOtherSites({ request, method }: Exchange): void {
   const { origin, host = "" } = request.headers;
   const site = request.headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin" && site !== "none")
-    throw new Refusal(403, "the call comes from a page of another site");
+    throw new RequestRefusal(403, "the call comes from a page of another site");
   if (origin !== undefined && origin !== `http://${host}`)
-    throw new Refusal(403, "the Origin header names another site");
+    throw new RequestRefusal(403, "the Origin header names another site");
   if (method === "GET") return;
-  if (method !== "POST") throw new Refusal(405, "wanted GET or POST");
-  if (origin === undefined) throw new Refusal(403, "a POST needs an Origin header");
+  if (method !== "POST") throw new RequestRefusal(405, "wanted GET or POST");
+  if (origin === undefined) throw new RequestRefusal(403, "a POST needs an Origin header");
 }
 
 async function answer(exchange: Exchange, options: ConsoleOptions, shared: Shared): Promise<void> {
@@ -106,9 +106,10 @@ async function answer(exchange: Exchange, options: ConsoleOptions, shared: Share
   const { feed } = shared;
   const route = `${exchange.method} ${exchange.path}`;
   if (route === "POST /api/login") return login(exchange, options);
-  if (!exchange.path.startsWith("/api/")) throw new Refusal(404, "not found");
+  if (!exchange.path.startsWith("/api/")) throw new RequestRefusal(404, "not found");
   if (route === "GET /api/door") return sendJson(exchange, 200, { wants: options.door.wants });
-  if (!(await isKnown(exchange, options))) throw new Refusal(401, HOW_TO_ENTER[options.door.wants]);
+  if (!(await isKnown(exchange, options)))
+    throw new RequestRefusal(401, HOW_TO_ENTER[options.door.wants]);
   switch (route) {
     case "GET /api/about": {
       const { name, mode, acts } = source;
@@ -137,7 +138,7 @@ async function answer(exchange: Exchange, options: ConsoleOptions, shared: Share
     case "POST /api/act":
       return act(exchange, source);
     default:
-      throw new Refusal(404, "not found");
+      throw new RequestRefusal(404, "not found");
   }
 }
 
@@ -172,24 +173,32 @@ const NOT_LET_IN = {
 async function login(exchange: Exchange, { door }: ConsoleOptions): Promise<void> {
   const given = stringsIn(await readJson(exchange))["token"] ?? "";
   const value = await door.enter(given);
-  if (value === undefined) throw new Refusal(401, NOT_LET_IN[door.wants]);
+  if (value === undefined) throw new RequestRefusal(401, NOT_LET_IN[door.wants]);
   const cookie = `${cookieName(exchange)}=${value}; Path=/; HttpOnly; SameSite=Strict`;
   exchange.response.writeHead(204, { ...HEADERS, "set-cookie": cookie });
   exchange.response.end();
 }
 
-async function stream(exchange: Exchange, { clock }: ConsoleOptions, feed: Feed): Promise<void> {
+async function stream(
+  exchange: Exchange,
+  { clock }: ConsoleOptions,
+  feed: ConsoleFeed,
+): Promise<void> {
   const wanted = (queryOf(exchange).get("views") ?? "").split(",");
   const views = VIEWS.filter((name) => wanted.includes(name));
   const unknown = wanted.filter((name) => !VIEWS.includes(name as ConsoleViewName));
   if (unknown.length > 0)
-    throw new Refusal(400, `views: "${unknown[0]}": wanted some of ${VIEWS.join(", ")}`);
+    throw new RequestRefusal(400, `views: "${unknown[0]}": wanted some of ${VIEWS.join(", ")}`);
   let stop = (): void => undefined;
   const events = openEventStream(exchange, { clock, headers: HEADERS, over: () => stop() });
   stop = feed.watch(views, events);
 }
 
-async function decisions(exchange: Exchange, { clock }: ConsoleOptions, feed: Feed): Promise<void> {
+async function decisions(
+  exchange: Exchange,
+  { clock }: ConsoleOptions,
+  feed: ConsoleFeed,
+): Promise<void> {
   let stop = (): void => undefined;
   const lines = openLineStream(exchange, { clock, headers: HEADERS, over: () => stop() });
   stop = feed.watch(["decisions"], {
@@ -206,7 +215,7 @@ async function decisions(exchange: Exchange, { clock }: ConsoleOptions, feed: Fe
 /** Answers a What if question. For a very large cluster this takes longer than other answers may. */
 async function simulate(exchange: Exchange, shared: Shared, asked: Asked): Promise<void> {
   if (shared.simulations >= MOST_SIMULATIONS)
-    throw new Refusal(
+    throw new RequestRefusal(
       429,
       `${MOST_SIMULATIONS} What if questions are being answered; ask again in a minute`,
     );
@@ -315,7 +324,7 @@ function writtenSupposition(value: unknown): Supposition {
 async function act(exchange: Exchange, source: ConsoleSource): Promise<void> {
   const { name = "", ...values } = stringsIn(await readJson(exchange));
   if (!source.acts.some((one) => one.name === name))
-    throw new Refusal(source.acts.length === 0 ? 403 : 400, `"${name}" cannot be done here`);
+    throw new RequestRefusal(source.acts.length === 0 ? 403 : 400, `"${name}" cannot be done here`);
   try {
     sendJson(exchange, 200, { says: await source.act(name, values) });
   } catch (error) {
@@ -325,12 +334,12 @@ async function act(exchange: Exchange, source: ConsoleSource): Promise<void> {
 
 async function readJson(exchange: Exchange, mostBytes = MOST_BODY_BYTES): Promise<unknown> {
   if (!/^application\/json\b/.test(exchange.request.headers["content-type"] ?? ""))
-    throw new Refusal(415, "wanted application/json");
+    throw new RequestRefusal(415, "wanted application/json");
   const body = await exchange.readBody(mostBytes);
   try {
     return parseBoundedJson(body.toString("utf8"));
   } catch (error) {
-    throw new Refusal(400, `the body is not JSON: ${firstLineOf(error)}`);
+    throw new RequestRefusal(400, `the body is not JSON: ${firstLineOf(error)}`);
   }
 }
 

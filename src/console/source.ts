@@ -129,7 +129,7 @@ export interface Editable {
 }
 
 /** An action that a person may do in a sandbox. */
-export interface Act {
+export interface SandboxAct {
   readonly name: string;
   /** The text of the button. */
   readonly label: string;
@@ -144,7 +144,7 @@ export interface ConsoleSource {
   readonly name: string;
   readonly mode: "sandbox" | "cluster";
   /** The actions that a user can do. Empty: there are none. */
-  readonly acts: readonly Act[];
+  readonly acts: readonly SandboxAct[];
   /** Does an action and resolves with a description. Throws an error with a message for people. */
   act(name: string, values: Readonly<Record<string, string>>): Promise<string>;
   /** The controller's health over time, oldest first. Absent: its metrics cannot be read. */

@@ -9,7 +9,7 @@ import type { Limits } from "./limits.ts";
 import type { Shares } from "./shares.ts";
 
 /** The error that a request is refused. If a handler throws it, its status and text are the response. */
-export class Refusal extends Error {
+export class RequestRefusal extends Error {
   override readonly name = "Refusal";
   readonly status: number;
 
@@ -194,11 +194,11 @@ export class Exchange {
   }
 }
 
-function tooLarge(maxBytes: number): Refusal {
-  return new Refusal(413, `Request entity too large: limit is ${maxBytes}`);
+function tooLarge(maxBytes: number): RequestRefusal {
+  return new RequestRefusal(413, `Request entity too large: limit is ${maxBytes}`);
 }
 
 /** The 429 with kube-apiserver's text, after which Kubernetes clients try again. */
-export function tooBusy(): Refusal {
-  return new Refusal(429, "Too many requests, please try again later.");
+export function tooBusy(): RequestRefusal {
+  return new RequestRefusal(429, "Too many requests, please try again later.");
 }

@@ -5,7 +5,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { generate } from "selfsigned";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Logger, SILENT } from "../base/log.ts";
-import { type Exchange, Refusal } from "./exchange.ts";
+import { type Exchange, RequestRefusal } from "./exchange.ts";
 import type { Limits } from "./limits.ts";
 import {
   checkPort,
@@ -145,7 +145,7 @@ describe("request bodies at a listener", () => {
 
   it("are neither read nor asked for before the handler wants them", async () => {
     const served = await serve(async () => {
-      throw new Refusal(403, "not you");
+      throw new RequestRefusal(403, "not you");
     });
     const expects =
       "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\nexpect: 100-continue\r\n";
@@ -334,7 +334,7 @@ describe("URLs and headers at a listener", () => {
 
   it("in the log are short and contain no control characters", async () => {
     const served = await serve(async () => {
-      throw new Refusal(404, "not found");
+      throw new RequestRefusal(404, "not found");
     });
     await ask(served, { path: `/${"y".repeat(300)}` });
     const [line = ""] = served.lines;

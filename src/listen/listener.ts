@@ -16,7 +16,7 @@ import { errorText, firstLineOf } from "../base/error-text.ts";
 import { type Logger, SILENT } from "../base/log.ts";
 import { LogLimiter } from "../base/log-limiter.ts";
 import { SystemClock } from "../base/system-clock.ts";
-import { CallerGone, type Common, Exchange, Refusal, tooBusy } from "./exchange.ts";
+import { CallerGone, type Common, Exchange, RequestRefusal, tooBusy } from "./exchange.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
 import { foreignCaller, isLoopback } from "./local-callers.ts";
 import { Shares } from "./shares.ts";
@@ -317,7 +317,7 @@ class Guard {
     const late = this.#clock.after(limits.requestMs, () => {
       const text = `the answer took longer than ${limits.requestMs / 1_000} seconds`;
       if (response.headersSent) response.destroy();
-      else this.#refuse(request, response, new Refusal(503, text));
+      else this.#refuse(request, response, new RequestRefusal(503, text));
       exchange.release();
     });
     const exchange = new Exchange(request, response, {
@@ -335,17 +335,17 @@ class Guard {
   async #answer(exchange: Exchange): Promise<void> {
     const { maxUrlLength } = this.#common.limits;
     if (exchange.url.length > maxUrlLength)
-      throw new Refusal(414, `the URL is longer than ${maxUrlLength} characters`);
+      throw new RequestRefusal(414, `the URL is longer than ${maxUrlLength} characters`);
     const foreign =
       this.#bound === undefined ? undefined : foreignCaller(exchange.request.headers, this.#bound);
-    if (foreign !== undefined) throw new Refusal(403, `refused: ${foreign}`);
+    if (foreign !== undefined) throw new RequestRefusal(403, `refused: ${foreign}`);
     await this.#options.handle(exchange);
   }
 
   #failed({ request, response }: Exchange, error: unknown): void {
     // The client has disconnected, or the timeout has been answered already.
     if (error instanceof CallerGone || response.writableEnded || response.destroyed) return;
-    if (error instanceof Refusal) this.#refuse(request, response, error);
+    if (error instanceof RequestRefusal) this.#refuse(request, response, error);
     else {
       const stack = error instanceof Error ? error.stack : undefined;
       const { name } = this.#options;
@@ -359,7 +359,7 @@ class Guard {
     }
   }
 
-  #refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
+  #refuse(request: IncomingMessage, response: ServerResponse, refusal: RequestRefusal): void {
     const { status, message } = refusal;
     this.#tell(`refused ${status}`, "request refused", {
       method: request.method,

@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import { type Logger, SILENT } from "../base/log.ts";
 import { turnIsOver } from "../base/steps.ts";
 import { writeAsTaken } from "../kube/transport/write-as-taken.ts";
-import { type Exchange, Refusal } from "../listen/exchange.ts";
+import { type Exchange, RequestRefusal } from "../listen/exchange.ts";
 import { type Listener, PortError, startListener } from "../listen/listener.ts";
 import { PROFILES_PATH } from "./profiling/profiling.ts";
 import { ConfigError } from "./settings/parse-options.ts";
@@ -108,7 +108,7 @@ async function send(
   answer: Answer | undefined,
   clock: EndpointsOptions["clock"],
 ): Promise<void> {
-  if (answer === undefined) throw new Refusal(404, "not found");
+  if (answer === undefined) throw new RequestRefusal(404, "not found");
   const { status, contentType, parts } = answer;
   for await (const part of parts) {
     // The client has disconnected.

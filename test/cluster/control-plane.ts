@@ -20,7 +20,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createHttpTransport } from "../../src/kube/transport/http-transport.ts";
 import type { Transport } from "../../src/kube/transport/transport.ts";
-import { type Identity, identityIn } from "../../src/sandbox/apiserver/https/certificates.ts";
+import {
+  type ApiServerIdentity,
+  identityIn,
+} from "../../src/sandbox/apiserver/https/certificates.ts";
 import { binaries, PROGRAMS, type Program } from "./binaries.ts";
 
 export interface ControlPlaneOptions {
@@ -295,7 +298,7 @@ function argumentsOf(program: Program, options: ControlPlaneOptions, ports: Port
   }
 }
 
-function writeFiles(directory: string, url: string, identity: Identity): string {
+function writeFiles(directory: string, url: string, identity: ApiServerIdentity): string {
   const kubeconfig = join(directory, "kubeconfig");
   const secret = { mode: 0o600 } as const;
   if (!existsSync(join(directory, "sa.key"))) {

@@ -141,8 +141,8 @@ describe("an existing node in the planner", () => {
 
 function isTaken({ base, template, podClass, variant }: NewNodeQuestion): boolean {
   const { context, claims } = base;
-  if (template.budget.exhausted) return false;
-  const claim = new NewNodeClaim(claims.size, template, template.budget.within, context);
+  if (template.limitsLeft.exhausted) return false;
+  const claim = new NewNodeClaim(claims.size, template, template.limitsLeft.within, context);
   return claim.accepts(podClass.sample, podClass, variant).fit !== undefined;
 }
 

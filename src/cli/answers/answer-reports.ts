@@ -6,7 +6,7 @@ import { perMonth } from "../program/figures.ts";
 import { sectionsIn } from "../program/layout.ts";
 import { clusterPools } from "../report/cluster-map.ts";
 import { type Report, roomFigures } from "../report/report.ts";
-import type { Answer, PoolList } from "./explain.ts";
+import type { ExplainAnswer, PoolList } from "./explain.ts";
 import { answerLines, poolRows } from "./explain-text.ts";
 import type { Simulated } from "./simulate.ts";
 import {
@@ -64,7 +64,7 @@ export function simulateReport(
 
 /** The report of an explanation: its sentences, and a map of the nodes that it is about. */
 export function explainReport(
-  answer: Answer | PoolList,
+  answer: ExplainAnswer | PoolList,
   model: Model,
   notes: readonly string[],
 ): Report {
@@ -81,7 +81,7 @@ export function explainReport(
   };
 }
 
-const WITHOUT: Readonly<Record<(Answer | PoolList)["kind"], string>> = {
+const WITHOUT: Readonly<Record<(ExplainAnswer | PoolList)["kind"], string>> = {
   Node: "The node does not exist any more.",
   Pod: "The pod is on no node.",
   NodePool: "The NodePool has no node.",
@@ -89,12 +89,12 @@ const WITHOUT: Readonly<Record<(Answer | PoolList)["kind"], string>> = {
   NodePoolList: "No node here belongs to a NodePool.",
 };
 
-function titleOf(answer: Answer | PoolList): string {
+function titleOf(answer: ExplainAnswer | PoolList): string {
   if (answer.kind === "NodePoolList") return "NodePools";
   return `${answer.kind} ${answer.name}`;
 }
 
-function isAbout(answer: Answer | PoolList): (node: NodeView) => boolean {
+function isAbout(answer: ExplainAnswer | PoolList): (node: NodeView) => boolean {
   switch (answer.kind) {
     case "Node":
       return ({ name }) => name === answer.name;

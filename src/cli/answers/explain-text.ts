@@ -14,7 +14,7 @@ import { nearestText, reasonLines } from "../plan/plan-text.ts";
 import { holdWords, ruledOutText } from "../program/code-words.ts";
 import { fittedTable, section } from "../program/layout.ts";
 import { PLAIN_SCREEN, printedScreen, type Screen, wrapped } from "../program/terminal.ts";
-import type { Answer, PoolList, WaitingPodAnswer } from "./explain.ts";
+import type { ExplainAnswer, PoolList, WaitingPodAnswer } from "./explain.ts";
 
 const NAMED = 5;
 /** Maximum number of nodes of a command that get a line of their own. */
@@ -22,7 +22,7 @@ const LISTED = 10;
 
 /** The answer and its notes as text that ends with a newline. */
 export function explainText(
-  answer: Answer,
+  answer: ExplainAnswer,
   notes: readonly string[],
   screen: Screen = PLAIN_SCREEN,
 ): Printed {
@@ -31,7 +31,7 @@ export function explainText(
 }
 
 /** The lines after the first one, in sections. */
-export function answerLines(answer: Answer): readonly string[] {
+export function answerLines(answer: ExplainAnswer): readonly string[] {
   if (answer.kind === "Node") return nodeLines(answer);
   return answer.kind === "Pod" ? podLines(answer) : poolLines(answer);
 }

@@ -58,7 +58,7 @@ export interface PoolList {
 }
 
 /** The answer of `explain` about one object. */
-export type Answer = NodeAnswer | PoolAnswer | BoundPodAnswer | WaitingPodAnswer;
+export type ExplainAnswer = NodeAnswer | PoolAnswer | BoundPodAnswer | WaitingPodAnswer;
 
 /** The kinds that `explain` knows. */
 export type Subject = "node" | "nodeclaim" | "pod" | "nodepool";
@@ -134,7 +134,7 @@ export function explain(
   read: ReadPicture,
   { subject, name, next = () => atOnce(nextCommands(read.picture)) }: Question,
   namespace: string,
-): Answer {
+): ExplainAnswer {
   const { picture } = read;
   if (subject === "pod")
     return explainPod(read, name.includes("/") ? name : `${namespace}/${name}`);

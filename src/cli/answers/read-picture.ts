@@ -139,7 +139,7 @@ export interface KeptSurges {
 }
 
 /** Data that is kept from one reading of a cluster to the next. */
-export interface Kept extends Pick<ReadPicture, "podOf"> {
+export interface KeptData extends Pick<ReadPicture, "podOf"> {
   readonly surges?: KeptSurges;
   readonly state: PlannedState | undefined;
   cloud(manifests: Manifests, facts: ReadFacts | undefined): Promise<Cloud>;
@@ -158,7 +158,7 @@ export async function readPicture(
 }
 
 interface MoreObjects extends ReadObjects {
-  readonly kept?: Kept;
+  readonly kept?: KeptData;
   readonly withRoom?: boolean;
   /** Runs the plan for the room of CapacityBuffers. Absent: in one go. */
   readonly run?: StepRunner;
@@ -221,7 +221,7 @@ const OVERLAYS_OFF =
 
 async function planningOf(
   manifests: Manifests,
-  kept: Kept,
+  kept: KeptData,
   {
     settings,
     nowMs,
@@ -266,7 +266,7 @@ export function pictureOf(
   { pools: natives, budgets, claims, workloads, volumeClaims }: PictureManifests,
   { input, pools, foreign, owners, seats }: PicturePlanning,
   settings: Settings,
-  kept: Pick<Kept, "surges"> = {},
+  kept: Pick<KeptData, "surges"> = {},
 ): Picture {
   const stored = new Map(natives.map((native) => [toPool(native).id, native]));
   const recorded = recordedIn(claims);

@@ -25,11 +25,11 @@ import { type Fleet, fleetOf, waitsSince } from "../../core/answers/fleet.ts";
 import { keptRoomOf, roomCounts } from "../../core/answers/kept-room.ts";
 import { leastPriceOf } from "../../core/answers/least-price.ts";
 import {
-  isLeaving,
   movesUnderWay,
   NO_MOVES,
   type SeenLeaving,
   seenLeaving,
+  willBeRemoved,
 } from "../../core/answers/moves-under-way.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { playPassesInSteps } from "../../core/answers/planning-passes.ts";
@@ -42,7 +42,7 @@ import { solveInSteps } from "../../core/provisioning/solve.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { brakeOf, explain, subjectOf } from "../answers/explain.ts";
 import {
-  type Kept,
+  type KeptData,
   type KeptSurges,
   pictureFrom,
   type ReadPicture,
@@ -140,7 +140,7 @@ export async function readScene(doors: SceneDoors, early = false): Promise<Conso
     pods: state.unboundPods(),
     budgets: long.budgets,
   };
-  const kept: Kept = {
+  const kept: KeptData = {
     state,
     // Only unbound pods are needed to find the region, because the zone of a bound pod is that of its node.
     cloud: (of, facts) => cloud({ ...of, pods: state.unboundPods() }, facts),
@@ -251,7 +251,7 @@ function sceneOf(
     fleet,
     moves: once(async () => {
       const { nodes } = picture;
-      const isCalm = !nodes.some(isLeaving);
+      const isCalm = !nodes.some(willBeRemoved);
       long.leaving = isCalm ? new Map() : seenLeaving(long.leaving, long.nodes, nodes);
       long.nodes = nodes;
       if (isCalm) return NO_MOVES;

@@ -5,7 +5,7 @@
 
 import { POD } from "../../apis/core/pod.ts";
 import { SystemClock } from "../../base/system-clock.ts";
-import type { Act, ConsoleScene, ConsoleSource } from "../../console/source.ts";
+import type { ConsoleScene, ConsoleSource, SandboxAct } from "../../console/source.ts";
 import { CliError } from "../program/cli-error.ts";
 import { keptCloud } from "./kept-cloud.ts";
 import { LongWork, readScene, type SceneDoors } from "./live-scene.ts";
@@ -20,7 +20,7 @@ export interface LiveSourceOptions extends MirroredDoors {
   /** Notes that every scene shows. */
   readonly notes?: readonly string[];
   readonly vitals?: ConsoleSource["vitals"];
-  readonly acts?: readonly Act[];
+  readonly acts?: readonly SandboxAct[];
   readonly act?: ConsoleSource["act"];
   /** A computation that took T ms is repeated after this many times T. Default: 100. */
   readonly restFactor?: number;

@@ -24,7 +24,7 @@ import {
   limitRangeFeed,
   runtimeClassFeed,
 } from "../../controllers/state/daemonsets.ts";
-import type { Feed } from "../../controllers/state/feeder.ts";
+import type { StateFeed } from "../../controllers/state/feeder.ts";
 import { nodeFeed } from "../../controllers/state/nodes.ts";
 import { podFeed } from "../../controllers/state/pods.ts";
 import { recordOf } from "../../core/disruption/record.ts";
@@ -185,14 +185,14 @@ class KeptState {
     return stepRunner(this.#clock, TURN_MS, { clock: PROCESSOR, tell })(steps);
   }
 
-  #follow(mirror: Mirror<KubeObject>, { put, remove }: Feed<KubeObject>): Steps<void> {
+  #follow(mirror: Mirror<KubeObject>, { put, remove }: StateFeed<KubeObject>): Steps<void> {
     return mirror.onInSteps((event, object, before) => {
       if (event === "removed") remove(object);
       else if (before === undefined || !isAlike(before, object)) put(object);
     }).feeding;
   }
 
-  #claimFeeds(): readonly Feed<KubeObject>[] {
+  #claimFeeds(): readonly StateFeed<KubeObject>[] {
     return (CLAIM_KINDS as readonly Kind[]).map((kind) => ({
       kind,
       put: (native) => {
@@ -218,9 +218,9 @@ class KeptState {
 }
 
 /** The feeds in order: DaemonSets before pods, because daemon pods are recognized by their DaemonSets. */
-function feedsOf(state: ClusterState): readonly Feed<KubeObject>[] {
+function feedsOf(state: ClusterState): readonly StateFeed<KubeObject>[] {
   return [nodeFeed, limitRangeFeed, runtimeClassFeed, daemonSetFeed, podFeed].map(
-    (feed) => feed(state) as unknown as Feed<KubeObject>,
+    (feed) => feed(state) as unknown as StateFeed<KubeObject>,
   );
 }
 

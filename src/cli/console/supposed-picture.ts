@@ -9,7 +9,7 @@ import { eachInSteps, mapInSteps, type StepRunner, type Steps } from "../../base
 import { type NodeView, nodeView } from "../../core/state/node-view.ts";
 import { usageOf } from "../../core/state/pool-usage.ts";
 import {
-  type Kept,
+  type KeptData,
   pictureFrom,
   type ReadObjects,
   type ReadPicture,
@@ -24,7 +24,7 @@ import { asRecommended } from "../plan/planning-input.ts";
 /** The parts of a scene from which a changed picture is made. */
 export interface SceneMoment {
   readonly objects: ReadObjects;
-  readonly cloud: Kept["cloud"];
+  readonly cloud: KeptData["cloud"];
   readonly unboundPods: readonly Pod[];
 }
 

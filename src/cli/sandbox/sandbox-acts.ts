@@ -8,7 +8,7 @@ import { formatDuration, parseDuration } from "../../base/duration.ts";
 import { errorText } from "../../base/error-text.ts";
 import { mustNotFail } from "../../base/must-not-fail.ts";
 import type { PacedClock } from "../../base/paced-clock.ts";
-import type { Act } from "../../console/source.ts";
+import type { SandboxAct } from "../../console/source.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { applyCloudFault } from "../../sandbox/scenario/cloud-fault.ts";
@@ -22,7 +22,7 @@ import { loadManifests, readScenario } from "./story-file.ts";
 const EXAMPLES = fileURLToPath(new URL("../../../examples/", import.meta.url));
 
 /** The actions of the dashboard's button Act. `wants` names the fields to fill in. */
-const ACTS: readonly Act[] = [
+const ACTS: readonly SandboxAct[] = [
   { name: "start", label: "Apply the example NodePool and the Deployment inflate", wants: [] },
   { name: "scale", label: "Scale a Deployment", wants: ["deployment", "replicas"] },
   { name: "reclaim", label: "Reclaim the oldest spot node", wants: [] },
@@ -36,7 +36,10 @@ const ACTS: readonly Act[] = [
 ];
 
 /** The actions, with the scenarios for this provider and the zones of the region. */
-export function sandboxActs(provider: Actor["provider"], zones: readonly string[]): readonly Act[] {
+export function sandboxActs(
+  provider: Actor["provider"],
+  zones: readonly string[],
+): readonly SandboxAct[] {
   const stories = storiesFor(provider);
   const story = {
     name: "story",

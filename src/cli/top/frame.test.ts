@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
 import { printedScreen } from "../program/terminal.ts";
 import { type Canvas, frame, type Surroundings } from "./frame.ts";
-import { FIRST_VIEW, KEYS, type View } from "./view.ts";
+import { FIRST_VIEW, KEYS, type TopView } from "./view.ts";
 
 const GIB = 2 ** 30;
 const plain = pc.createColors(false);
@@ -55,7 +55,7 @@ const text = (
   one: Fleet,
   canvas: Partial<Canvas> = {},
   around: Surroundings = { cluster: "prod" },
-  view: View = FIRST_VIEW,
+  view: TopView = FIRST_VIEW,
 ) =>
   printedScreen(frame(one, view, { columns: 80, paint: plain, ...canvas }, around))
     .split("\n")

@@ -9,7 +9,7 @@ import { rejectionText } from "../program/code-words.ts";
 import { percent } from "../program/figures.ts";
 import { clipped, table } from "../program/layout.ts";
 import { type Line, type Paint, painted } from "../program/terminal.ts";
-import { KEYS, shareOf, shownNodes, type View } from "./view.ts";
+import { KEYS, shareOf, shownNodes, type TopView } from "./view.ts";
 
 /** The size of a frame. */
 export interface Canvas {
@@ -35,7 +35,7 @@ export interface Surroundings {
 /** The lines of the frame, at most as many as the canvas has. */
 export function frame(
   fleet: Fleet,
-  view: View,
+  view: TopView,
   canvas: Canvas,
   around: Surroundings = {},
 ): readonly Line[] {
@@ -93,7 +93,7 @@ function fitted(
 
 function headLine(
   { totals, at, waiting }: Fleet,
-  { isPaused }: View,
+  { isPaused }: TopView,
   { columns, paint }: Canvas,
   { cluster = "files" }: Surroundings,
 ): Line {
@@ -231,7 +231,7 @@ const COLUMNS: readonly Column[] = [
   { head: "HELD BY", width: 20, grows: true, of: ({ held = "" }) => held },
 ];
 
-function nodeLines(fleet: Fleet, view: View, canvas: Canvas, room: number): readonly Line[] {
+function nodeLines(fleet: Fleet, view: TopView, canvas: Canvas, room: number): readonly Line[] {
   const nodes = shownNodes(fleet, view);
   if (nodes.length === 0) return ["", emptyText(fleet, view)];
   const columns = columnsFor(canvas.columns);
@@ -252,7 +252,7 @@ function nodeLines(fleet: Fleet, view: View, canvas: Canvas, room: number): read
   return ["", painted(clipped(head, canvas.columns), canvas.paint.dim), ...rows];
 }
 
-function emptyText({ nodes }: Fleet, { filter }: View): string {
+function emptyText({ nodes }: Fleet, { filter }: TopView): string {
   return nodes.length === 0
     ? "The cluster has no nodes. Pods that wait are shown below."
     : `No node matches "${filter}". Escape shows all.`;
@@ -377,7 +377,7 @@ function causeText({ waitingFor, rejected = {}, reason }: Waiting): string {
 }
 
 function footLine(
-  { isTyping, filter, sort, explained, showsKeys }: View,
+  { isTyping, filter, sort, explained, showsKeys }: TopView,
   { columns, rows, paint }: Canvas,
   { problem }: Surroundings,
 ): Line {

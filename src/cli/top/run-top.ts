@@ -31,7 +31,7 @@ import { printed } from "../program/manifest-text.ts";
 import { isTerminal, terminal } from "../program/output.ts";
 import { hasColours, PLAIN_SCREEN, printedScreen } from "../program/terminal.ts";
 import { frame, type Surroundings } from "./frame.ts";
-import { afterKey, FIRST_VIEW, type Sort, shownNodes, type View } from "./view.ts";
+import { afterKey, FIRST_VIEW, type Sort, shownNodes, type TopView } from "./view.ts";
 
 /** Flags of `karpenter top`, as the parser gives them. */
 export interface TopFlags extends PictureFlags {
@@ -60,7 +60,7 @@ export async function runTop(
   if (isLive && clusterOf(flags) !== undefined)
     await answeredCluster((line) => err(printedLines([line])));
   const first = await read(flags);
-  const view: View = { ...FIRST_VIEW, sort: flags.sort, filter: flags.filter ?? "" };
+  const view: TopView = { ...FIRST_VIEW, sort: flags.sort, filter: flags.filter ?? "" };
   const notes = first.picture.notes.map((note) => `karpenter: note: ${note}`);
   if (flags.output !== "text") {
     err(printedLines(notes));
@@ -133,7 +133,7 @@ async function read(flags: PictureFlags): Promise<Reading> {
 async function live(
   flags: TopFlags,
   first: Reading,
-  firstView: View,
+  firstView: TopView,
   intervalMs: number,
 ): Promise<void> {
   const { output } = terminal();
@@ -184,7 +184,7 @@ async function live(
 }
 
 async function readOn(
-  view: () => View,
+  view: () => TopView,
   intervalMs: number,
   again: () => Promise<void>,
 ): Promise<void> {
@@ -194,7 +194,10 @@ async function readOn(
   }
 }
 
-function explanationOf({ picture }: Reading, { explained }: View): readonly string[] | undefined {
+function explanationOf(
+  { picture }: Reading,
+  { explained }: TopView,
+): readonly string[] | undefined {
   if (explained === undefined) return undefined;
   try {
     const answer = explain(picture, { subject: "node", name: explained }, "default");

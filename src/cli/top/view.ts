@@ -8,7 +8,7 @@ export const SORTS = ["pool", "name", "cpu", "memory", "price", "age", "pods", "
 export type Sort = (typeof SORTS)[number];
 
 /** What the user chose to see. */
-export interface View {
+export interface TopView {
   readonly sort: Sort;
   /** Shows only nodes whose name, pool, type, zone or state contains this text. */
   readonly filter: string;
@@ -26,7 +26,7 @@ export interface View {
 }
 
 /** The view at the start. */
-export const FIRST_VIEW: View = {
+export const FIRST_VIEW: TopView = {
   sort: "pool",
   filter: "",
   isTyping: false,
@@ -43,7 +43,7 @@ export interface Key {
 }
 
 /** The view after a key. `shown` are the names of the listed nodes, in order. */
-export function afterKey(view: View, key: Key, shown: readonly string[]): View {
+export function afterKey(view: TopView, key: Key, shown: readonly string[]): TopView {
   if (key.ctrl === true && key.name === "c") return { ...view, isOver: true };
   if (view.isTyping) return afterTyping(view, key);
   if (view.showsKeys) return afterKeys(view, key);
@@ -100,7 +100,7 @@ export const KEYS: readonly (readonly [keys: string, does: string])[] = [
 /** Number of nodes that a page key skips. */
 const PAGE = 10;
 
-function afterTyping(view: View, { name, text }: Key): View {
+function afterTyping(view: TopView, { name, text }: Key): TopView {
   if (name === "return") return { ...view, isTyping: false };
   if (name === "escape") return { ...view, isTyping: false, filter: "" };
   if (name === "backspace") return { ...view, filter: view.filter.slice(0, -1) };
@@ -108,13 +108,13 @@ function afterTyping(view: View, { name, text }: Key): View {
 }
 
 /** The view after a key while the list of keys is shown. Any key closes the list; `q` quits. */
-function afterKeys(view: View, { name }: Key): View {
+function afterKeys(view: TopView, { name }: Key): TopView {
   if (name === "q") return { ...view, isOver: true };
   const { showsKeys: _, ...before } = view;
   return before;
 }
 
-function afterExplained(view: View, { name }: Key): View {
+function afterExplained(view: TopView, { name }: Key): TopView {
   if (name === "q") return { ...view, isOver: true };
   if (name !== "escape" && name !== "return") return view;
   const { explained: _, ...list } = view;
@@ -122,7 +122,7 @@ function afterExplained(view: View, { name }: Key): View {
 }
 
 /** The nodes that the view shows, in its order. */
-export function shownNodes({ nodes }: Fleet, { filter, sort }: View): readonly FleetNode[] {
+export function shownNodes({ nodes }: Fleet, { filter, sort }: TopView): readonly FleetNode[] {
   const wanted = filter.toLowerCase();
   const matches = ({ name, nodePool, instanceType, zone, state }: FleetNode) =>
     [name, nodePool, instanceType, zone, state].some((one) => one?.toLowerCase().includes(wanted));

@@ -4,6 +4,7 @@
  * upstream: operatorpkg/status/controller.go
  */
 import { NODE } from "../../apis/core/node.ts";
+import type { Conditioned } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
@@ -11,7 +12,7 @@ import type { EventToPublish } from "../../kube/events/events.ts";
 import { type Controller, source } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { observer } from "./observer.ts";
-import { type Conditioned, changes, statusMetricsOf } from "./status.ts";
+import { changes, statusMetricsOf } from "./status.ts";
 
 /** The controller that publishes an event for each changed condition of this kind. upstream: operatorpkg/status. */
 export function statusEvents(world: World, kind: Kind): Controller {

@@ -3,7 +3,9 @@
  * contain the kind (`operator_nodeclaim_status_condition_count`). Claims and pools also have deprecated names without
  * it. upstream: operatorpkg/status/controller.go, metrics.go
  */
+
 import { NODE } from "../../apis/core/node.ts";
+import type { Conditioned } from "../../apis/karpenter/conditions.ts";
 import {
   NODE_INITIALIZED_LABEL_KEY,
   NODEPOOL_LABEL_KEY,
@@ -17,9 +19,6 @@ import { doubling, type MetricSpec, type Series } from "../../base/metrics.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import type { World } from "../world.ts";
 import { LOOKED_AT_PER_STEP, type Reader } from "./observer.ts";
-
-/** An object that may have conditions. */
-export type Conditioned = KubeObject & { status?: { conditions?: readonly Condition[] } };
 
 /** A set of metrics with one name prefix, for the conditions of one kind, and its labels. */
 interface Family {

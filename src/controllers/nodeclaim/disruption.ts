@@ -11,7 +11,7 @@ import { condition, withCondition, withoutCondition } from "../../apis/karpenter
 import { EMPTINESS_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { consolidatable, empty, type Verdict } from "../../core/nodeclaim/empty.ts";
+import { type ConditionVerdict, consolidatable, empty } from "../../core/nodeclaim/empty.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
@@ -110,7 +110,7 @@ async function settle(
   world: World,
   claim: NodeClaim,
   type: "Consolidatable" | "Empty",
-  verdict: Verdict,
+  verdict: ConditionVerdict,
 ): Promise<Outcome> {
   const log = claimLog(world.log, "nodeclaim.disruption", claim);
   const set = condition(claim, type)?.status === "True";

@@ -12,7 +12,7 @@ import type { World } from "../world.ts";
 const CONTROLLER = "provisioner";
 
 /** Provides the gauges of the current pass. */
-export class Progress {
+export class PassProgress {
   readonly #world: Pick<World, "clock" | "cluster">;
   #passes = 0;
   #undecided = 0;

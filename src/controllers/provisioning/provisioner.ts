@@ -40,7 +40,7 @@ import { podsToPlace, poolsToUse, schedulingInput } from "./gather.ts";
 import { heldIn, isHeld, noteRefusals } from "./hold-back.ts";
 import { placeRefused, Turns } from "./plan-anew.ts";
 import type { PodTimes } from "./pod-times.ts";
-import { Progress } from "./progress.ts";
+import { PassProgress } from "./progress.ts";
 import { TypesAhead } from "./read-ahead.ts";
 import { report } from "./report.ts";
 import { tellUnstuck } from "./unstuck.ts";
@@ -61,7 +61,7 @@ export function provisioner(
   steering: Pick<Steering, "hasPlace">,
 ): Controller {
   const log = world.log.with({ controller: "provisioner" });
-  const progress = new Progress(world);
+  const progress = new PassProgress(world);
   const turns = new Turns();
   const ahead = new TypesAhead();
   const idle = new StandingProblems(log, world.clock);
@@ -92,7 +92,7 @@ interface Memory {
   readonly batcher: Batcher;
   readonly ahead: TypesAhead;
   readonly times: PodTimes;
-  readonly progress: Progress;
+  readonly progress: PassProgress;
   readonly turns: Turns;
   /** Remembers which pools were reported as not ready. */
   readonly idle: StandingProblems;

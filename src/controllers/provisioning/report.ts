@@ -19,7 +19,7 @@ import { failedScheduling, noCompatibleInstanceTypes } from "./events.ts";
 const V05_OPTIONS = 20;
 
 /** A finished planning pass. */
-export interface Pass {
+export interface FinishedPass {
   readonly result: SchedulingResult;
   readonly pods: readonly Pod[];
   readonly pools: readonly Pool[];
@@ -33,7 +33,12 @@ export interface Pass {
  * Logs the result of a pass. Claims are logged when they are created. A pod without a place is planned again every ten
  * seconds. `told`: remembers the logged messages, so that each is logged once.
  */
-export function report(world: World, log: Logger, told: StandingProblems, pass: Pass): void {
+export function report(
+  world: World,
+  log: Logger,
+  told: StandingProblems,
+  pass: FinishedPass,
+): void {
   const { result, pods, pools, startMs } = pass;
   forgetPlaced(told, result);
   for (const { poolId, excluded, total } of result.excludedByLimits) {
@@ -47,6 +52,41 @@ export function report(world: World, log: Logger, told: StandingProblems, pass: 
   }
   tellLimitCost(log, pass);
   tellPoolsWithoutTypes(world, log, told, pass);
+  const { ignoredCount, deferredCount } = tellUnplaced({ world, log, told }, pass);
+  const durationMs = world.clock.elapsedMs() - startMs;
+  const labels = { controller: "provisioner" };
+  world.metrics.observe("scheduler_scheduling_duration_seconds", labels, durationMs / 1_000);
+  world.metrics.set("scheduler_ignored_pods_count", {}, ignoredCount);
+  world.metrics.set(
+    "scheduler_unschedulable_pods_count",
+    labels,
+    result.unschedulable.length - ignoredCount - deferredCount,
+  );
+  if (pools.every((pool) => pool.inlineProvider !== undefined)) {
+    reportInV05(world.log.with({ controller: "provisioning" }), pass);
+    return;
+  }
+  const found = pods.map(keyOf);
+  if (told.isNews("found", found.join()) || hasPlaced(result))
+    log.info("found provisionable pod(s)", {
+      [word(pools, "Pods", "pods")]: some(found),
+      duration: formatDuration(durationMs),
+    });
+  reportPlan(log, result);
+}
+
+/**
+ * Reports the pods without a place. Returns how many of them are not for Karpenter, and how many wait for reserved
+ * capacity.
+ */
+function tellUnplaced(
+  {
+    world,
+    log,
+    told,
+  }: { readonly world: World; readonly log: Logger; readonly told: StandingProblems },
+  { result, pools }: FinishedPass,
+): { readonly ignoredCount: number; readonly deferredCount: number } {
   let ignoredCount = 0;
   let deferredCount = 0;
   for (const { pod, message, ignored, deferred } of result.unschedulable) {
@@ -80,26 +120,7 @@ export function report(world: World, log: Logger, told: StandingProblems, pass: 
       },
     );
   }
-  const durationMs = world.clock.elapsedMs() - startMs;
-  const labels = { controller: "provisioner" };
-  world.metrics.observe("scheduler_scheduling_duration_seconds", labels, durationMs / 1_000);
-  world.metrics.set("scheduler_ignored_pods_count", {}, ignoredCount);
-  world.metrics.set(
-    "scheduler_unschedulable_pods_count",
-    labels,
-    result.unschedulable.length - ignoredCount - deferredCount,
-  );
-  if (pools.every((pool) => pool.inlineProvider !== undefined)) {
-    reportInV05(world.log.with({ controller: "provisioning" }), pass);
-    return;
-  }
-  const found = pods.map(keyOf);
-  if (told.isNews("found", found.join()) || hasPlaced(result))
-    log.info("found provisionable pod(s)", {
-      [word(pools, "Pods", "pods")]: some(found),
-      duration: formatDuration(durationMs),
-    });
-  reportPlan(log, result);
+  return { ignoredCount, deferredCount };
 }
 
 /** The prefix of the keys of pods among the reported problems. */
@@ -136,7 +157,7 @@ function tellPoolsWithoutTypes(
   world: World,
   log: Logger,
   told: StandingProblems,
-  { result, pools }: Pass,
+  { result, pools }: FinishedPass,
 ): void {
   const lacks = [
     ...(result.withoutTypes ?? []).map((poolId) => ({ poolId, lack: "types" as const })),
@@ -157,7 +178,7 @@ function tellPoolsWithoutTypes(
  * Logs a plan in the words of v0.5: one line for all equal nodes of a provisioner. v0.5 bound pods at once, so its
  * starting nodes had no waiting pods.
  */
-function reportInV05(log: Logger, { result, pods, batchedMs }: Pass): void {
+function reportInV05(log: Logger, { result, pods, batchedMs }: FinishedPass): void {
   if (result.newClaims.length === 0) return;
   log.info(`Batched ${pods.length} pods in ${formatDuration(batchedMs)}`);
   const packings = new Map<string, { pool: Pool; nodes: number; pods: number; options: string }>();

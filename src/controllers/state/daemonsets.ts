@@ -10,7 +10,7 @@ import { RUNTIME_CLASS, type RuntimeClass } from "../../apis/node/runtime-class.
 import type { ClusterState } from "../../core/state/cluster.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
-import { type Feed, fed, feeder } from "./feeder.ts";
+import { fed, feeder, type StateFeed } from "./feeder.ts";
 
 /** The controller that updates the cluster state with DaemonSets. */
 export function stateDaemonSet({ cluster, settings }: World): Controller {
@@ -23,7 +23,7 @@ export function stateDaemonSet({ cluster, settings }: World): Controller {
 }
 
 /** How DaemonSets, whose pods will run on new nodes, are put into the cluster state. */
-export function daemonSetFeed(cluster: ClusterState): Feed<DaemonSet> {
+export function daemonSetFeed(cluster: ClusterState): StateFeed<DaemonSet> {
   return {
     kind: DAEMON_SET,
     put: (daemonSet) => cluster.updateDaemonSet(daemonSet),
@@ -32,7 +32,9 @@ export function daemonSetFeed(cluster: ClusterState): Feed<DaemonSet> {
 }
 
 /** How LimitRanges are put into the cluster state. They set requests of containers that have none. */
-export function limitRangeFeed({ admission }: Pick<ClusterState, "admission">): Feed<LimitRange> {
+export function limitRangeFeed({
+  admission,
+}: Pick<ClusterState, "admission">): StateFeed<LimitRange> {
   return {
     kind: LIMIT_RANGE,
     put: (limitRange) => admission.updateLimitRange(limitRange),
@@ -46,7 +48,7 @@ export function limitRangeFeed({ admission }: Pick<ClusterState, "admission">): 
  */
 export function runtimeClassFeed({
   admission,
-}: Pick<ClusterState, "admission">): Feed<RuntimeClass> {
+}: Pick<ClusterState, "admission">): StateFeed<RuntimeClass> {
   return {
     kind: RUNTIME_CLASS,
     put: (runtimeClass) => admission.updateRuntimeClass(runtimeClass),
@@ -57,7 +59,7 @@ export function runtimeClassFeed({
 /** How the recommended requests of pods that will be created again are put into the cluster state. */
 function verticalAutoscalerFeed({
   admission,
-}: Pick<ClusterState, "admission">): Feed<VerticalPodAutoscaler> {
+}: Pick<ClusterState, "admission">): StateFeed<VerticalPodAutoscaler> {
   return {
     kind: VERTICAL_POD_AUTOSCALER,
     put: (autoscaler) => admission.updateAutoscaler(autoscaler),

@@ -13,7 +13,7 @@ import {
 } from "../../kube/manager/controller.ts";
 
 /** How objects of one kind are put into the cluster state and removed from it. */
-export interface Feed<T extends KubeObject> {
+export interface StateFeed<T extends KubeObject> {
   readonly kind: Kind<T>;
   put(object: T): void;
   remove(object: T): void;
@@ -25,7 +25,7 @@ export function feeder(name: string, watches: readonly Source[]): Controller {
 }
 
 /** A source that puts objects of one kind into the cluster state, or removes them. */
-export function fed<T extends KubeObject>({ kind, put, remove }: Feed<T>): Source {
+export function fed<T extends KubeObject>({ kind, put, remove }: StateFeed<T>): Source {
   return source(kind, (object, event) => {
     if (event === "removed") remove(object);
     else put(object);

@@ -6,14 +6,14 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
-import { type Feed, fed, feeder } from "./feeder.ts";
+import { fed, feeder, type StateFeed } from "./feeder.ts";
 import { repairLines } from "./repair-lines.ts";
 
 /** The controller that updates the cluster state with Nodes. */
 export function stateNode(world: World): Controller {
   const { kind, put, remove } = nodeFeed(world.cluster);
   const lines = repairLines(world);
-  const feed: Feed<Node> = {
+  const feed: StateFeed<Node> = {
     kind,
     put: (node) => {
       put(node);
@@ -28,7 +28,7 @@ export function stateNode(world: World): Controller {
 }
 
 /** How all Nodes, whoever owns them, are put into the cluster state. */
-export function nodeFeed(cluster: ClusterState): Feed<Node> {
+export function nodeFeed(cluster: ClusterState): StateFeed<Node> {
   return {
     kind: NODE,
     put: (node) => cluster.updateNode(node),

@@ -4,7 +4,7 @@ import { keyOf } from "../../apis/meta.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
-import { type Feed, fed, feeder } from "./feeder.ts";
+import { fed, feeder, type StateFeed } from "./feeder.ts";
 
 /** The controller that updates the cluster state with pods. */
 export function statePod({ cluster }: World): Controller {
@@ -12,7 +12,7 @@ export function statePod({ cluster }: World): Controller {
 }
 
 /** How pods, both bound and pending, are put into the cluster state. */
-export function podFeed(cluster: ClusterState): Feed<Pod> {
+export function podFeed(cluster: ClusterState): StateFeed<Pod> {
   return {
     kind: POD,
     put: (pod) => cluster.updatePod(pod),

@@ -12,7 +12,7 @@ import {
 import type { PlannedClaim } from "../provisioning/result.ts";
 
 /** An existing node. */
-export interface NodeFacts {
+export interface NodeInCommand {
   readonly node: string;
   readonly nodePool: string;
   readonly instanceType: string;
@@ -42,7 +42,7 @@ export interface CommandAnswer {
   /** The name of the method that proposes the command. */
   readonly method: string;
   readonly decision: "delete" | "replace" | "reboot" | "terminate-first";
-  readonly nodes: readonly NodeFacts[];
+  readonly nodes: readonly NodeInCommand[];
   readonly replacements: readonly LaunchFacts[];
   /** Existing nodes that take pods of the removed nodes. */
   readonly targets: readonly string[];
@@ -89,7 +89,7 @@ function some(names: readonly string[]): string {
   return names.length > MOST_NAMED ? `${shown} and ${names.length - MOST_NAMED} more` : shown;
 }
 
-function nodeFacts(candidate: Candidate): NodeFacts {
+function nodeFacts(candidate: Candidate): NodeInCommand {
   const { node, pool, zone, capacityType, priceMicroUsd, reschedulablePods } = candidate;
   return {
     node: node.name,

@@ -56,9 +56,10 @@ function ownStop(
   template: Template,
   space: RequirementSpace,
 ): string | undefined {
-  const { budget, usable } = template;
+  const { limitsLeft, usable } = template;
   const nodes = pool.limits["nodes"];
-  if (budget.exhausted) return `spec.limits.nodes is ${nodes}${nodes ? ", and all are used" : ""}`;
+  if (limitsLeft.exhausted)
+    return `spec.limits.nodes is ${nodes}${nodes ? ", and all are used" : ""}`;
   if (instanceTypes.length === 0) return "its node class offers no instance type";
   if (hasNoType(template)) {
     const labels = Requirements.fromLabels(poolLabels(pool));
@@ -76,7 +77,7 @@ function ownStop(
           own,
         );
   }
-  return isEmptyBits(budget.within) ? limitsText(template, bitIndices(usable)) : undefined;
+  return isEmptyBits(limitsLeft.within) ? limitsText(template, bitIndices(usable)) : undefined;
 }
 
 function inStock(type: InstanceType): InstanceType {
@@ -126,7 +127,7 @@ function soldOutText(types: readonly InstanceType[], own: Requirements): string 
 
 /** Undefined: the types have enough values for the minValues of each requirement. */
 function minValuesText(template: Template, space: RequirementSpace): string | undefined {
-  const { within } = template.budget;
+  const { within } = template.limitsLeft;
   const [short] = shortOfValues({ ...template, usable: within }, space);
   if (short === undefined) return undefined;
   const { requirement, count } = short;
@@ -135,7 +136,10 @@ function minValuesText(template: Template, space: RequirementSpace): string | un
   return `minValues of ${requirement.key} is ${requirement.minValues}, and ${which} have ${counted(count, "value")} of it`;
 }
 
-function limitsText({ table, budget: { remaining } }: Template, usable: readonly number[]): string {
+function limitsText(
+  { table, limitsLeft: { remaining } }: Template,
+  usable: readonly number[],
+): string {
   const short = Object.entries(remaining)
     .toSorted(([a], [b]) => compareText(a, b))
     .flatMap(([name, left]) => {

@@ -38,7 +38,7 @@ export function seenLeaving(
   nodes: readonly NodeView[],
 ): SeenLeaving {
   return new Map(
-    nodes.filter(isLeaving).map(({ name, pods }) => {
+    nodes.filter(willBeRemoved).map(({ name, pods }) => {
       const now = countsOf(pods);
       const known = seen.get(name) ?? countsOf(before.find((one) => one.name === name)?.pods ?? []);
       for (const [owner, most] of known) now.set(owner, Math.max(most, now.get(owner) ?? 0));
@@ -53,7 +53,7 @@ export function movesUnderWay(
   plan: Pick<SchedulingResult, "existing" | "newClaims">,
   seen: SeenLeaving,
 ): MovesUnderWay {
-  const leaving = nodes.filter(isLeaving);
+  const leaving = nodes.filter(willBeRemoved);
   if (leaving.length === 0) return NO_MOVES;
   const planned = plannedPlaces(plan);
   const successors = successorsOf(nodes, planned);
@@ -106,7 +106,7 @@ function successorsOf(
   planned: readonly Placed[],
 ): ReadonlyMap<string, readonly Placed[]> {
   const bound = nodes
-    .filter((node) => !isLeaving(node))
+    .filter((node) => !willBeRemoved(node))
     .flatMap(({ name, pods }) => pods.filter(isActive).map((pod) => ({ pod, place: name })));
   const waiting = planned.filter(({ pod }) => !pod.spec.nodeName);
   const found = new Map<string, Placed[]>();
@@ -132,7 +132,7 @@ function isSince({ metadata }: Pod, { claim }: NodeView): boolean {
 }
 
 /** Whether the node is being removed, or was chosen by a command that will remove it. */
-export function isLeaving({ deleting, claim }: NodeView): boolean {
+export function willBeRemoved({ deleting, claim }: NodeView): boolean {
   return deleting || (claim !== undefined && recordOf(claim) !== undefined);
 }
 

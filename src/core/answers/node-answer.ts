@@ -39,7 +39,7 @@ export interface NodeAnswer {
   readonly managed: boolean;
   readonly nodeClaim?: string;
   readonly nodePool?: string;
-  readonly origin?: Origin;
+  readonly origin?: LaunchOrigin;
   readonly type?: LaunchChoice;
   /** Resources of which the node has less than its claim says. Absent: there are none. */
   readonly inconsistencies?: readonly string[];
@@ -71,7 +71,7 @@ export interface NodeAnswer {
 }
 
 /** Why the node was launched. */
-export interface Origin {
+export interface LaunchOrigin {
   readonly createdAt: string;
   readonly reason: "pods" | "replacement" | "capacity";
   readonly says: string;
@@ -155,7 +155,7 @@ export function commandAnswers(next: FoundCommands | undefined): readonly Comman
     .map((command) => commandAnswer(command, next.method.name));
 }
 
-function originOf(node: NodeView, claim: NodeClaim, { pool }: Owned): Origin {
+function originOf(node: NodeView, claim: NodeClaim, { pool }: Owned): LaunchOrigin {
   const { creationTimestamp: createdAt = "" } = claim.metadata;
   const pods = node.pods
     .filter(isReschedulable)

@@ -6,12 +6,12 @@ import type { CapacityRequestPolicy, Device } from "../../apis/resource/kinds.ts
 import { parseNano } from "../../base/quantity.ts";
 
 /** Dimension → amount, in nano units. */
-export type Amounts = ReadonlyMap<string, bigint>;
+export type DeviceAmounts = ReadonlyMap<string, bigint>;
 
-export const NO_AMOUNTS: Amounts = new Map();
+export const NO_AMOUNTS: DeviceAmounts = new Map();
 
 /** How much of each dimension all claims that share the device may use together. */
-export function capacityOf({ capacity = {} }: Device): Amounts {
+export function capacityOf({ capacity = {} }: Device): DeviceAmounts {
   return new Map(Object.entries(capacity).map(([name, { value }]) => [name, nano(value)]));
 }
 
@@ -29,8 +29,8 @@ export function requestedOf(
 export function consumedBy(
   { capacity = {}, allowMultipleAllocations }: Device,
   driver: string,
-  requested: Amounts,
-): Amounts | string {
+  requested: DeviceAmounts,
+): DeviceAmounts | string {
   const asked = new Map<string, bigint>();
   for (const [name, amount] of requested) {
     const known = knownName(capacity, driver, name);
@@ -54,9 +54,9 @@ export function consumedBy(
 
 /** The first dimension of which `whole` minus `used` is less than `wanted`. Undefined: there is enough of all. */
 export function shortDimension(
-  whole: Amounts,
-  used: readonly (Amounts | undefined)[],
-  wanted: Amounts,
+  whole: DeviceAmounts,
+  used: readonly (DeviceAmounts | undefined)[],
+  wanted: DeviceAmounts,
 ): string | undefined {
   for (const [name, amount] of wanted) {
     let left = whole.get(name) ?? 0n;
@@ -67,7 +67,7 @@ export function shortDimension(
 }
 
 /** The sum of two amounts, for each dimension. */
-export function addAmounts(a: Amounts, b: Amounts): Amounts {
+export function addAmounts(a: DeviceAmounts, b: DeviceAmounts): DeviceAmounts {
   if (a.size === 0) return b;
   const sum = new Map(a);
   for (const [name, amount] of b) sum.set(name, (sum.get(name) ?? 0n) + amount);
@@ -75,7 +75,7 @@ export function addAmounts(a: Amounts, b: Amounts): Amounts {
 }
 
 /** The larger of two amounts, for each dimension. */
-export function largerAmounts(a: Amounts, b: Amounts): Amounts {
+export function largerAmounts(a: DeviceAmounts, b: DeviceAmounts): DeviceAmounts {
   const larger = new Map(a);
   for (const [name, amount] of b) {
     const known = larger.get(name) ?? 0n;

@@ -9,7 +9,7 @@ import type {
   DeviceToleration,
   ExactDeviceRequest,
 } from "../../apis/resource/kinds.ts";
-import { type Amounts, NO_AMOUNTS, requestedOf } from "./capacity.ts";
+import { type DeviceAmounts, NO_AMOUNTS, requestedOf } from "./capacity.ts";
 import type { Selector, SelectorCache } from "./selectors.ts";
 
 /**
@@ -34,7 +34,7 @@ export interface Alternative {
   /** Whether the request only monitors devices (`adminAccess`). Then other requests may still use them. */
   readonly adminAccess: boolean;
   readonly tolerations: readonly DeviceToleration[];
-  readonly capacity: Amounts;
+  readonly capacity: DeviceAmounts;
 }
 
 export interface ClaimSpec {

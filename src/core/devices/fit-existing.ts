@@ -21,7 +21,7 @@ import {
   search,
   type Use,
 } from "./search.ts";
-import { verdictOf } from "./verdict.ts";
+import { deviceRefusalOf } from "./verdict.ts";
 
 /** An existing node on which devices are searched for. */
 export interface DeviceNode {
@@ -90,7 +90,8 @@ export function lackOnExisting(
   if (isFound(answer)) return undefined;
   const claims = state.wantedOn(node.holder, needs)?.toSearch ?? [];
   const specs = claims.map(({ spec }) => spec);
-  return verdictOf(questionOf(state, specs, { node, budget: { steps: 0 } }), claims, answer).brief;
+  return deviceRefusalOf(questionOf(state, specs, { node, budget: { steps: 0 } }), claims, answer)
+    .brief;
 }
 
 /**

@@ -31,7 +31,7 @@ import {
   search,
   type Use,
 } from "./search.ts";
-import { type Verdict, verdictOf } from "./verdict.ts";
+import { type DeviceRefusal, deviceRefusalOf } from "./verdict.ts";
 
 /** The facts about a NodePool's instance types that the search for devices needs. */
 export interface DeviceTypes {
@@ -193,7 +193,7 @@ export class NewNodeDevices {
     const [set] = this.#nodes.waysOfAll(wanted.reaches, asked.set);
     if (set === undefined) return UNREACHED;
     const types = commonBits(asked.types, asked.table.compatible(set));
-    let nearest: Verdict | undefined;
+    let nearest: DeviceRefusal | undefined;
     for (const { kind, types: own, answer } of this.answers(wanted.toSearch, {
       ...asked,
       set,
@@ -202,7 +202,7 @@ export class NewNodeDevices {
       if (isFound(answer)) continue;
       const specs = wanted.toSearch.map(({ spec }) => spec);
       const question = this.#questionOf(specs, { ...asked, set, kind }, { steps: 0 });
-      const verdict = verdictOf(question, wanted.toSearch, answer);
+      const verdict = deviceRefusalOf(question, wanted.toSearch, answer);
       if (nearest !== undefined && verdict.nearness <= nearest.nearness) continue;
       const name = asked.table.types[bitIndices(own)[0] as number]?.name;
       nearest = { ...verdict, text: `on ${name}: ${verdict.text}` };

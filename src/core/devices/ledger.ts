@@ -5,7 +5,7 @@
  */
 import { within } from "../../base/within.ts";
 import type { PodClaims } from "./any-order.ts";
-import { type Amounts, addAmounts, largerAmounts, NO_AMOUNTS } from "./capacity.ts";
+import { addAmounts, type DeviceAmounts, largerAmounts, NO_AMOUNTS } from "./capacity.ts";
 import { type CounterUse, consume } from "./counters.ts";
 import type { DevicePool, PooledDevice } from "./inventory.ts";
 import type { Reach } from "./reach.ts";
@@ -41,7 +41,7 @@ export class DeviceLedger {
   readonly #holders = new Map<Holder, KindUses>();
   readonly #claims = new Map<string, PlacedClaim>();
   /** For each published device and node: the amounts that the node uses of the device. */
-  readonly #byDevice = new Map<PooledDevice, Map<Holder, Amounts>>();
+  readonly #byDevice = new Map<PooledDevice, Map<Holder, DeviceAmounts>>();
   /** The pods that get devices on a node in this pass, in order. */
   readonly #pods = new Map<Holder, readonly PodClaims[]>();
   readonly #undo: (() => void)[] = [];
@@ -147,7 +147,7 @@ export class DeviceLedger {
     for (const uses of after.values()) {
       for (const [device, amounts] of takenBy(uses)) {
         if (device.pool.isTemplate) continue;
-        const holders = within(this.#byDevice, device, () => new Map<Holder, Amounts>());
+        const holders = within(this.#byDevice, device, () => new Map<Holder, DeviceAmounts>());
         holders.set(holder, largerAmounts(holders.get(holder) ?? NO_AMOUNTS, amounts));
       }
     }
@@ -156,18 +156,18 @@ export class DeviceLedger {
   }
 }
 
-const NO_DEVICES: ReadonlyMap<PooledDevice, Amounts> = new Map();
+const NO_DEVICES: ReadonlyMap<PooledDevice, DeviceAmounts> = new Map();
 /** The amounts that a list of uses takes of each device. Lists never change, so sums are cached. */
-const TAKEN = new WeakMap<readonly Use[], ReadonlyMap<PooledDevice, Amounts>>();
+const TAKEN = new WeakMap<readonly Use[], ReadonlyMap<PooledDevice, DeviceAmounts>>();
 
-function takenBy(uses: readonly Use[] | undefined): ReadonlyMap<PooledDevice, Amounts> {
+function takenBy(uses: readonly Use[] | undefined): ReadonlyMap<PooledDevice, DeviceAmounts> {
   if (uses === undefined) return NO_DEVICES;
   return within(TAKEN, uses, () => takenAnew(uses));
 }
 
 /** Sums up the uses. Requests with admin access only monitor devices and do not count. */
-function takenAnew(uses: readonly Use[]): ReadonlyMap<PooledDevice, Amounts> {
-  const taken = new Map<PooledDevice, Amounts>();
+function takenAnew(uses: readonly Use[]): ReadonlyMap<PooledDevice, DeviceAmounts> {
+  const taken = new Map<PooledDevice, DeviceAmounts>();
   for (const { device, consumes, adminAccess } of uses) {
     if (adminAccess) continue;
     const known = taken.get(device) ?? NO_AMOUNTS;

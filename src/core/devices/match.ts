@@ -1,6 +1,6 @@
 /** Whether the properties of a device match a request. A device that is in use may match, too. */
 import { within } from "../../base/within.ts";
-import { type Amounts, consumedBy } from "./capacity.ts";
+import { consumedBy, type DeviceAmounts } from "./capacity.ts";
 import type { Alternative } from "./claim-specs.ts";
 import type { PooledDevice } from "./inventory.ts";
 import type { Selector } from "./selectors.ts";
@@ -20,7 +20,7 @@ export interface Mismatch {
 export type Match =
   | { readonly mismatch: Mismatch }
   /** What the request uses of the device's capacity, if the device is shared. */
-  | { readonly mismatch?: undefined; readonly consumes: Amounts };
+  | { readonly mismatch?: undefined; readonly consumes: DeviceAmounts };
 
 /** Cached results for one pass, by request and content of the device. */
 export class Matcher {

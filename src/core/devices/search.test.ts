@@ -18,7 +18,7 @@ import { Matcher } from "./match.ts";
 import { isFound, search, type Use } from "./search.ts";
 import { seedOf } from "./seed.ts";
 import { SelectorCache } from "./selectors.ts";
-import { verdictOf } from "./verdict.ts";
+import { deviceRefusalOf } from "./verdict.ts";
 
 const NODE = { holder: "node" };
 const NOTHING = { held: new Set<PooledDevice>(), consumed: new Map() };
@@ -54,7 +54,7 @@ function find(
   const answer = search(question);
   if (isFound(answer)) return answer.uses.map((own) => own.map(({ device }) => device.device.name));
   const needs = specs.map((spec, at) => ({ name: `c${at}`, spec })) as never;
-  return verdictOf(question, needs, answer).text;
+  return deviceRefusalOf(question, needs, answer).text;
 }
 
 const exactly = (name: string, more: Partial<ExactDeviceRequest> = {}) => ({

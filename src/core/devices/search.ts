@@ -5,7 +5,7 @@
  * upstream: pkg/scheduling/dynamicresources/allocator.go (bounded by seconds there)
  */
 import { within } from "../../base/within.ts";
-import { type Amounts, addAmounts, capacityOf, shortDimension } from "./capacity.ts";
+import { addAmounts, capacityOf, type DeviceAmounts, shortDimension } from "./capacity.ts";
 import { type Alternative, type ClaimSpec, MOST_RESULTS } from "./claim-specs.ts";
 import { ConstraintState } from "./constraints.ts";
 import { type CounterUse, consume, shortCounter } from "./counters.ts";
@@ -19,7 +19,7 @@ export interface Use {
   readonly device: PooledDevice;
   readonly request: string;
   /** What the request uses of a shared device. Empty: the whole of a device that is not shared. */
-  readonly consumes: Amounts;
+  readonly consumes: DeviceAmounts;
   readonly adminAccess: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface Taken {
   /** Whether a device that is not shared is in use. */
   has(device: PooledDevice): boolean;
   /** The amounts of the shared device that are used. */
-  consumed(device: PooledDevice): readonly (Amounts | undefined)[];
+  consumed(device: PooledDevice): readonly (DeviceAmounts | undefined)[];
   /** The amounts of the pool's counters that are used. */
   counters(pool: DevicePool): readonly (CounterUse | undefined)[];
 }
@@ -105,7 +105,7 @@ class Search<S> {
   readonly #uses: Use[][];
   readonly #constraints: readonly ConstraintState[];
   readonly #taken = new Map<PooledDevice, number>();
-  readonly #consumed = new Map<PooledDevice, Amounts[]>();
+  readonly #consumed = new Map<PooledDevice, DeviceAmounts[]>();
   readonly #counters = new Map<DevicePool, CounterUse>();
   #failure: SearchFailure = {};
   #stopped = false;
@@ -246,7 +246,7 @@ class Search<S> {
     return this.#taken.has(device) || this.#question.taken.has(device);
   }
 
-  #isFree(device: PooledDevice, consumes: Amounts): boolean {
+  #isFree(device: PooledDevice, consumes: DeviceAmounts): boolean {
     const { taken } = this.#question;
     if (isShared(device)) {
       const used = [...taken.consumed(device), ...(this.#consumed.get(device) ?? [])];
@@ -257,8 +257,9 @@ class Search<S> {
     return shortCounter(device.pool.counters, uses, device.device) === undefined;
   }
 
-  #hold(device: PooledDevice, consumes: Amounts): void {
-    if (isShared(device)) within(this.#consumed, device, () => [] as Amounts[]).push(consumes);
+  #hold(device: PooledDevice, consumes: DeviceAmounts): void {
+    if (isShared(device))
+      within(this.#consumed, device, () => [] as DeviceAmounts[]).push(consumes);
     if (this.#isCharged(device))
       consume(within(this.#counters, device.pool, newUse), device.device, 1);
     this.#taken.set(device, (this.#taken.get(device) ?? 0) + 1);
@@ -290,7 +291,10 @@ class Search<S> {
     const used = [
       ...this.#question.taken.consumed(device),
       ...(this.#consumed.get(device) ?? []),
-    ].reduce<Amounts>((sum, one) => (one === undefined ? sum : addAmounts(sum, one)), new Map());
+    ].reduce<DeviceAmounts>(
+      (sum, one) => (one === undefined ? sum : addAmounts(sum, one)),
+      new Map(),
+    );
     const held = this.#taken.has(device) ? "held" : "";
     return `${device.content} ${held} ${[...used].sort().join()}`;
   }

@@ -1,14 +1,14 @@
 /** The devices that claims in the cluster use, except claims whose pods all leave their nodes. */
 import type { ResourceClaim } from "../../apis/resource/kinds.ts";
 import { parseNano } from "../../base/quantity.ts";
-import { type Amounts, addAmounts } from "./capacity.ts";
+import { addAmounts, type DeviceAmounts } from "./capacity.ts";
 import type { ClusterDevices, PooledDevice } from "./inventory.ts";
 
 export interface Seed {
   /** Devices that claims use, as a whole or in part. */
   readonly held: ReadonlySet<PooledDevice>;
   /** The used amounts of shared devices. */
-  readonly consumed: ReadonlyMap<PooledDevice, Amounts>;
+  readonly consumed: ReadonlyMap<PooledDevice, DeviceAmounts>;
 }
 
 /** The devices in use. `leaving`: UIDs of the pods that leave their nodes. */
@@ -18,7 +18,7 @@ export function seedOf(
   leaving: ReadonlySet<string>,
 ): Seed {
   const held = new Set<PooledDevice>();
-  const consumed = new Map<PooledDevice, Amounts>();
+  const consumed = new Map<PooledDevice, DeviceAmounts>();
   for (const claim of claims) {
     if (isReleased(claim, leaving)) continue;
     for (const result of claim.status?.allocation?.devices?.results ?? []) {

@@ -39,8 +39,8 @@ interface RequestVerdict {
   readonly nearest: (Fallen & { readonly device: PooledDevice }) | undefined;
 }
 
-/** The explanation by {@link verdictOf}. */
-export interface Verdict {
+/** The explanation by {@link deviceRefusalOf}. */
+export interface DeviceRefusal {
   readonly text: string;
   /** The text without the name of the nearest device, so that nodes with equal devices have equal texts. */
   readonly brief: string;
@@ -49,11 +49,11 @@ export interface Verdict {
 }
 
 /** Explains a failed search. `claims`: the claims of the question, in the same order. */
-export function verdictOf<S>(
+export function deviceRefusalOf<S>(
   question: DeviceQuestion<S>,
   claims: readonly Need[],
   failure: SearchFailure,
-): Verdict {
+): DeviceRefusal {
   const all = claims.flatMap(({ name, spec }) =>
     spec.requests.map((ways) => ways.map((way) => requestVerdict(question, name, way))),
   );

@@ -12,7 +12,7 @@ import type { NodeView } from "../state/node-view.ts";
 import { quietFromMs } from "../state/quiet.ts";
 
 /** Whether the condition must be set or cleared now. */
-export type Verdict =
+export type ConditionVerdict =
   | { readonly state: "set" }
   /**
    * `checkAfterMs`: the condition may be set after this time, if no pod is added or removed until then. Undefined: only
@@ -20,7 +20,7 @@ export type Verdict =
    */
   | { readonly state: "clear"; readonly checkAfterMs: number | undefined };
 
-const CLEAR: Verdict = { state: "clear", checkAfterMs: undefined };
+const CLEAR: ConditionVerdict = { state: "clear", checkAfterMs: undefined };
 
 /** Whether only daemon and mirror pods run on the node. */
 function isEmpty(node: NodeView): boolean {
@@ -28,7 +28,7 @@ function isEmpty(node: NodeView): boolean {
 }
 
 /** Whether the v1 condition `Consolidatable` must be set. */
-export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Verdict {
+export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): ConditionVerdict {
   const fromMs = quietFromMs(claim, pool);
   if (fromMs === undefined) return CLEAR;
   const leftMs = fromMs - nowMs;
@@ -40,7 +40,7 @@ export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Ver
  * nomination does not clear it: the wait must start when the last pod is gone, and a nominated node is not disrupted
  * anyway.
  */
-export function empty(claim: NodeClaim, pool: Pool, node: NodeView | undefined): Verdict {
+export function empty(claim: NodeClaim, pool: Pool, node: NodeView | undefined): ConditionVerdict {
   const { policy, consolidateAfter } = pool.disruption;
   if (policy !== "WhenEmpty" || consolidateAfter === "Never") return CLEAR;
   if (!isTrue(claim, "Initialized") || node === undefined || !isEmpty(node)) return CLEAR;

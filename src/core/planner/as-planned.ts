@@ -111,9 +111,9 @@ function nodeLike(
   { pool, cheapest, requirements }: PlannedClaim,
 ): NewNodeClaim | undefined {
   const template = templates.find((one) => one.pool.id === pool.id);
-  if (template === undefined || template.budget.exhausted) return undefined;
+  if (template === undefined || template.limitsLeft.exhausted) return undefined;
   const type = template.table.types.findIndex(({ name }) => name === cheapest.instanceType);
-  const types = typesFor({ template, type }, template.budget.within);
+  const types = typesFor({ template, type }, template.limitsLeft.within);
   const claim = new NewNodeClaim(claims.size, template, types, context);
   const set = setAsPlanned(context.space, template.set, requirements);
   if (set === undefined) return undefined;

@@ -96,10 +96,10 @@ describe("a fork", () => {
   it("restores the remaining limits of the templates when it is undone", () => {
     const { forks, templates } = state();
     const [template] = templates as [(typeof templates)[number]];
-    const { budget } = template;
+    const { limitsLeft } = template;
     const fork = forks.open({ ...NOTHING, templates });
-    template.budget = { ...budget, exhausted: true };
+    template.limitsLeft = { ...limitsLeft, exhausted: true };
     fork.undo();
-    expect(template.budget).toBe(budget);
+    expect(template.limitsLeft).toBe(limitsLeft);
   });
 });

@@ -76,7 +76,7 @@ export class Fork {
   /** The number of the fork. A node stores the number of the fork that last placed a pod on it. */
   readonly #number: number;
   readonly #templates: readonly Template[];
-  readonly #budgets: readonly LimitsLeft[];
+  readonly #limitsLeft: readonly LimitsLeft[];
   readonly #forget: () => void;
   /** For each pod that was placed: the state of its node before that. */
   readonly #placed: Saved[] = [];
@@ -97,7 +97,7 @@ export class Fork {
     this.#forks = forks;
     this.#number = number;
     this.#templates = templates;
-    this.#budgets = templates.map(({ budget }) => budget);
+    this.#limitsLeft = templates.map(({ limitsLeft }) => limitsLeft);
     this.#forget = forget;
     this.#isInner = forks.isInner;
     this.#devicesBefore = forks.deviceChanges;
@@ -136,7 +136,7 @@ export class Fork {
       devices: this.#devicesBefore,
     });
     this.#templates.forEach((template, at) => {
-      template.budget = this.#budgets[at] as LimitsLeft;
+      template.limitsLeft = this.#limitsLeft[at] as LimitsLeft;
     });
     if (!this.#isInner) this.#forks.topology.end();
     this.#forks.close(this);

@@ -173,9 +173,10 @@ function priceOfNew(pass: Pass, tried: TriedPod): number {
 
 /** A new planned node without pods. If prices count, it has no burstable types, whose price assumes CPU credits. */
 function newClaim({ claims, context, nodeMicroUsd }: Pass, template: Template): NewNodeClaim {
-  const { budget, table } = template;
+  const { limitsLeft, table } = template;
   const steady = nodeMicroUsd === undefined ? undefined : table.steady;
-  const types = steady === undefined ? budget.within : intersectionOf(budget.within, steady);
+  const types =
+    steady === undefined ? limitsLeft.within : intersectionOf(limitsLeft.within, steady);
   return new NewNodeClaim(claims.size, template, types, context);
 }
 
@@ -206,7 +207,7 @@ function newFor(pass: Pass, { pod, podClass, variant }: TriedPod): Opened | "def
     if (best !== undefined && rankOf(template.pool) < rankOf(best.claim.template.pool)) break;
     if (variant.deadTemplates.has(template.index)) continue;
     const claim = newClaim(pass, template);
-    const trial: Trial = template.budget.exhausted
+    const trial: Trial = template.limitsLeft.exhausted
       ? { verdict: "never" }
       : claim.accepts(pod, podClass, variant);
     if (trial.deferred !== undefined && strictReservations) {

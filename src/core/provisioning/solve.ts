@@ -36,7 +36,7 @@ import { ClaimsInUpstreamOrder } from "./nodes/claims-in-upstream-order.ts";
 import { ExistingNode, targetNodes } from "./nodes/existing-node.ts";
 import { OpenClaims } from "./nodes/open-claims.ts";
 import { placesByRule } from "./nodes/places-by-rule.ts";
-import { type Kind, planClaims } from "./nodes/planned-claim.ts";
+import { type ClaimKind, planClaims } from "./nodes/planned-claim.ts";
 import { isStuck, type Pass, place } from "./place.ts";
 import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
 import { isLimited, mayRunOut } from "./pools/pool-template.ts";
@@ -126,7 +126,7 @@ export interface Batch {
   readonly notes: PoolNotes;
   readonly unstuck: readonly Unstuck[];
   /** Sorted instance types and prices for planned nodes with equal requirements, shared by all plans of the batch. */
-  readonly kinds: Map<string, Kind>;
+  readonly kinds: Map<string, ClaimKind>;
   /** For each group of pods that require each other by pod affinity: where the first of them may go. */
   readonly groupDomains: ReadonlyMap<TopologyGroup, GroupDomains>;
   /** Pod affinities whose pods are placed before all other pods. Absent: pods are placed by size only. */

@@ -24,7 +24,7 @@ interface Line {
 }
 
 /** The pods that were not placed, and why. A placed pod is in neither list. */
-export interface Kept<T extends QueuedPod> {
+export interface StickyPods<T extends QueuedPod> {
   readonly rest: readonly T[];
   readonly unstuck: readonly Unstuck[];
 }
@@ -38,7 +38,7 @@ export function* keepPlaces<T extends QueuedPod>(
   pass: Pass,
   queued: readonly T[],
   sticky: ReadonlyMap<string, string> | undefined,
-): Steps<Kept<T>> {
+): Steps<StickyPods<T>> {
   if (sticky === undefined || sticky.size === 0) return { rest: queued, unstuck: [] };
   const targets = yield* nodesNamed(pass, new Set(sticky.values()));
   const unstuck: Unstuck[] = [];

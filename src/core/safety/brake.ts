@@ -25,7 +25,7 @@ export const DEFAULT_BRAKE_LIMIT: BrakeLimit = { nodes: 5, percent: 10 };
  * An object that is to be terminated. `name`: its name in messages. `machine`: the key by which the brake counts, which
  * is the same for an instance, its claim and its Node.
  */
-export interface Counted {
+export interface CountedObject {
   readonly name: string;
   readonly machine: string;
 }
@@ -56,7 +56,7 @@ export class Brake {
    * Whether the object may be terminated. If so, the brake counts it. False: the brake is on, or this call has set it.
    * Objects with the same key `machine` count once. Instead of an object, a name may be given; it is also the key.
    */
-  take(one: string | Counted, nowMs: number, fleet: number): boolean {
+  take(one: string | CountedObject, nowMs: number, fleet: number): boolean {
     const { name, machine } = typeof one === "string" ? { name: one, machine: one } : one;
     if (this.isOn(nowMs)) {
       this.#held.add(name);

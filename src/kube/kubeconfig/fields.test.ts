@@ -12,7 +12,7 @@ import { generate } from "selfsigned";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SystemClock } from "../../base/system-clock.ts";
 import { createHttpTransport } from "../transport/http-transport.ts";
-import { clusterAccess, type Machine } from "./kubeconfig.ts";
+import { clusterAccess, type LoginMachine } from "./kubeconfig.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kubeconfig-fields-"));
 const servers: Server[] = [];
@@ -71,11 +71,11 @@ function write(cluster: object, user: object, context: object = {}, more: object
   return path;
 }
 
-const open = (path: string, machine: Machine = { hasTerminal: false }) =>
+const open = (path: string, machine: LoginMachine = { hasTerminal: false }) =>
   clusterAccess(path, { PATH: process.env["PATH"] }, new SystemClock(), machine);
 
 /** Sends one request with this kubeconfig, and returns what the server received. Rejects if nothing arrives. */
-async function sent(path: string, machine?: Machine): Promise<Echo> {
+async function sent(path: string, machine?: LoginMachine): Promise<Echo> {
   const transport = createHttpTransport({ ...open(path, machine), userAgent: "test" });
   try {
     const { body } = await transport.send({ method: "GET", path: "/api?x=1" });
@@ -285,7 +285,7 @@ describe("several kubeconfigs", () => {
 async function execInfo(
   exec: object,
   cluster: object,
-  machine?: Machine,
+  machine?: LoginMachine,
 ): Promise<{ readonly interactive: boolean; readonly cluster?: unknown }> {
   const script = `process.stdout.write(JSON.stringify({
     apiVersion: "client.authentication.k8s.io/v1",

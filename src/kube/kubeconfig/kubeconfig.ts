@@ -33,7 +33,7 @@ export interface ClusterAccess {
 }
 
 /** Facts about the computer that the login depends on. Tests replace them. */
-export interface Machine {
+export interface LoginMachine {
   /** Folder of the pod's service account, as the kubelet mounts it. */
   readonly serviceAccount?: string;
   /** Whether a credential plugin may ask the user. Absent: yes if standard input is a terminal. */
@@ -70,7 +70,10 @@ export function clusterAccess(
   paths: string | undefined,
   env: Env,
   clock: Clock,
-  { serviceAccount = SERVICE_ACCOUNT, hasTerminal = process.stdin.isTTY === true }: Machine = {},
+  {
+    serviceAccount = SERVICE_ACCOUNT,
+    hasTerminal = process.stdin.isTTY === true,
+  }: LoginMachine = {},
 ): ClusterAccess {
   const host = { env, hasTerminal };
   if (paths !== undefined && paths !== "") return fromFiles(paths.split(delimiter), host, clock);

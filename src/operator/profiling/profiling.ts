@@ -8,7 +8,7 @@ import { Session } from "node:inspector/promises";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 import type { Clock } from "../../base/clock.ts";
 import { firstLineOf } from "../../base/error-text.ts";
-import { type Exchange, Refusal } from "../../listen/exchange.ts";
+import { type Exchange, RequestRefusal } from "../../listen/exchange.ts";
 
 export interface ProfilingOptions {
   /** Whether the owner of the token may get the path, checked by TokenReview and SubjectAccessReview. */
@@ -30,7 +30,8 @@ export function createProfiling({
 }: ProfilingOptions): (exchange: Exchange) => Promise<void> {
   let isBusy = false;
   const exclusively = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (isBusy) throw new Refusal(409, "another profile is being taken; ask again when it is done");
+    if (isBusy)
+      throw new RequestRefusal(409, "another profile is being taken; ask again when it is done");
     isBusy = true;
     try {
       return await work();
@@ -54,23 +55,26 @@ export function createProfiling({
       case "memory":
         return send(exchange, memory());
       default:
-        throw new Refusal(404, "wanted profile, heap or memory");
+        throw new RequestRefusal(404, "wanted profile, heap or memory");
     }
   };
 }
 
 async function letIn(exchange: Exchange, review: ProfilingOptions["review"]): Promise<void> {
-  if (exchange.method !== "GET") throw new Refusal(405, "wanted GET");
+  if (exchange.method !== "GET") throw new RequestRefusal(405, "wanted GET");
   if (!isLoopback(exchange.address))
-    throw new Refusal(403, "profiles are for callers on the pod's loopback: kubectl port-forward");
+    throw new RequestRefusal(
+      403,
+      "profiles are for callers on the pod's loopback: kubectl port-forward",
+    );
   const token = /^Bearer (\S+)$/.exec(exchange.request.headers.authorization ?? "")?.[1];
   if (token === undefined)
-    throw new Refusal(401, "wanted Authorization: Bearer <token of the cluster>");
+    throw new RequestRefusal(401, "wanted Authorization: Bearer <token of the cluster>");
   const isAllowed = await review(token, exchange.path).catch((error: unknown) => {
-    throw new Refusal(503, `the API server does not say who you are: ${firstLineOf(error)}`);
+    throw new RequestRefusal(503, `the API server does not say who you are: ${firstLineOf(error)}`);
   });
   if (!isAllowed)
-    throw new Refusal(403, `the API server does not let the bearer get ${exchange.path}`);
+    throw new RequestRefusal(403, `the API server does not let the bearer get ${exchange.path}`);
 }
 
 function isLoopback(address: string): boolean {
@@ -81,7 +85,7 @@ function secondsIn({ url }: Exchange): number {
   const text = new URLSearchParams(url.split("?")[1] ?? "").get("seconds") ?? String(DEFAULT_S);
   const seconds = Number(text);
   if (!(seconds > 0 && seconds <= MOST_S))
-    throw new Refusal(400, `seconds: "${text}": wanted a number above 0, at most ${MOST_S}`);
+    throw new RequestRefusal(400, `seconds: "${text}": wanted a number above 0, at most ${MOST_S}`);
   return seconds;
 }
 

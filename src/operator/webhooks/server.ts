@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import { jsonInSteps } from "../../base/json-in-steps.ts";
 import type { Logger } from "../../base/log.ts";
 import { atOnce, type Steps } from "../../base/steps.ts";
-import { type Exchange, Refusal } from "../../listen/exchange.ts";
+import { type Exchange, RequestRefusal } from "../../listen/exchange.ts";
 import type { Limits } from "../../listen/limits.ts";
 import { type Listener, startListener, type TlsIdentity } from "../../listen/listener.ts";
 import { Turnstile } from "./turnstile.ts";
@@ -76,16 +76,16 @@ async function answerReview(
 ): Promise<void> {
   const { method, path, response } = exchange;
   const { clientCaPem } = options.identity;
-  if (method !== "POST") throw new Refusal(405, "reviews are posted");
+  if (method !== "POST") throw new RequestRefusal(405, "reviews are posted");
   const isConversion = path.startsWith("/conversion/");
   // kube-apiserver sends no certificate to conversion webhooks: there is no setting for it.
   if (clientCaPem !== undefined && !isConversion && !exchange.isClientKnown)
-    throw new Refusal(403, "a client certificate of the API server is needed");
+    throw new RequestRefusal(403, "a client certificate of the API server is needed");
   const body = await exchange.readBody(isConversion ? CONVERSION_BYTES : ADMISSION_BYTES);
   const isSmall = body.length <= SMALL_BYTES;
   const work = answerText(path, body, options);
   const text = await (isSmall ? atOnce(work) : turnstile.pass(exchange.signal, work));
-  if (text === undefined) throw new Refusal(404, "no webhook at this path");
+  if (text === undefined) throw new RequestRefusal(404, "no webhook at this path");
   // The listener has answered 503 meanwhile if the time was over.
   if (response.headersSent) return;
   response.writeHead(200, { "content-type": "application/json" });
@@ -108,8 +108,9 @@ function reviewIn(body: Buffer): unknown {
   try {
     return parseBoundedJson(body.toString("utf8"));
   } catch (error) {
-    if (error instanceof JsonLimitError) throw new Refusal(400, `not a review: ${error.message}`);
+    if (error instanceof JsonLimitError)
+      throw new RequestRefusal(400, `not a review: ${error.message}`);
     // The parser's message would reveal parts of the body.
-    throw new Refusal(400, `not a review: the body is no JSON (${body.length} bytes)`);
+    throw new RequestRefusal(400, `not a review: the body is no JSON (${body.length} bytes)`);
   }
 }

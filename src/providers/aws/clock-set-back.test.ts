@@ -9,7 +9,7 @@ import type { AwsApi } from "./api/aws-api.ts";
 import { AwsError } from "./api/call.ts";
 import type { Ec2Api } from "./api/ec2.ts";
 import type { CreateLaunchTemplateInput, LaunchTemplate } from "./api/launches.ts";
-import { Batcher } from "./batch/batcher.ts";
+import { RequestBatcher } from "./batch/batcher.ts";
 import { Pace } from "./batch/pace.ts";
 import { TtlCache } from "./cache/ttl-cache.ts";
 import { observedCalls } from "./call-metrics.ts";
@@ -55,7 +55,7 @@ describe("after the machine's clock is set back by an hour", () => {
     const clock = new VirtualClock();
     const asked: string[][] = [];
     const opened: number[] = [];
-    const batcher = new Batcher<string, string>({
+    const batcher = new RequestBatcher<string, string>({
       clock,
       onBatch: (openMs) => opened.push(openMs),
       idleMs: 100,

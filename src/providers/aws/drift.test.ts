@@ -13,7 +13,7 @@ import {
   provenDrift,
   staticDrift,
 } from "./drift.ts";
-import type { Verdict } from "./selection/proven-lists.ts";
+import type { ProofVerdict } from "./selection/proven-lists.ts";
 
 const CLASS: AwsClass = toAwsClass(ec2NodeClass());
 const AMI: Ami = { id: "ami-1", name: "a", creationDate: "", deprecated: false, requirements: [] };
@@ -38,7 +38,7 @@ const BASE: DriftInput = {
 /** What EC2 answers by ID: everything that the node has fails the selector, everything that it lacks passes it. */
 function evidence(
   input: DriftInput,
-  change: Partial<Record<"has" | "lacks", Verdict>> = {},
+  change: Partial<Record<"has" | "lacks", ProofVerdict>> = {},
 ): Evidence {
   const proofs = {
     amis: new Map(),

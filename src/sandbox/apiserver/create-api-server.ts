@@ -35,7 +35,7 @@ import { PROTOBUF } from "./protobuf/fields.ts";
 import { countQuotas } from "./quota/counting.ts";
 import { JSON_TYPE, refusalType, YAML_TYPE } from "./request/negotiation.ts";
 import { showObject, viewOf } from "./request/representation.ts";
-import { parseTarget, type ResourcePath, type Target } from "./request/routing.ts";
+import { parseTarget, type ResourcePath, type RoutedRequest } from "./request/routing.ts";
 import { asBoolean } from "./request/selectors.ts";
 import {
   ApiError,
@@ -203,7 +203,7 @@ async function answer(
 /** The kind's deprecation warning. Empty if it has none, or if the kind does not allow the method. */
 function warningsOf(
   { warning, verbs }: ResourceDefinition,
-  target: Target,
+  target: RoutedRequest,
   method: KubeRequest["method"],
 ): readonly string[] {
   if (warning === undefined) return [];
@@ -214,7 +214,7 @@ function warningsOf(
 function checkAccess(
   engine: Engine,
   user: User,
-  target: Target,
+  target: RoutedRequest,
   method: KubeRequest["method"],
 ): void {
   if (isMaster(user)) return;
@@ -323,7 +323,7 @@ function findDefinition(engine: Engine, path: ResourcePath): ResourceDefinition 
 
 function answerElsewhere(
   options: ApiServerOptions,
-  target: Target,
+  target: RoutedRequest,
   request: KubeRequest,
 ): KubeResponse {
   for (const route of options.extraRoutes ?? []) {

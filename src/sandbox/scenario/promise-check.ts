@@ -3,14 +3,14 @@
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import type { Resources } from "./resources.ts";
+import type { ScenarioResources } from "./resources.ts";
 import type { Promised } from "./scenario.ts";
 
 /** One sentence about what breaks the expectation. Undefined: it holds. */
 export async function broken(
   promise: Promised,
   client: KubeClient,
-  resources: Resources,
+  resources: ScenarioResources,
 ): Promise<string | undefined> {
   const kind = await resources.kind(promise.apiVersion, promise.kind);
   const { items } = await client.list(kind, {

@@ -12,13 +12,13 @@ interface ResourceList {
 }
 
 /** Finds a kind by apiVersion and name. */
-export interface Resources {
+export interface ScenarioResources {
   /** Rejects if the server does not serve the kind. */
   kind(apiVersion: string, kind: string): Promise<Kind>;
 }
 
 /** Reads discovery when a kind is first requested, and keeps the answer. */
-export function discoverResources(client: KubeClient): Resources {
+export function discoverResources(client: KubeClient): ScenarioResources {
   const known = new Map<string, Kind>();
   return {
     kind: async (apiVersion, kind) => {

@@ -12,8 +12,8 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { KubeError } from "../../kube/errors.ts";
 import type { Trace } from "../trace.ts";
 import { broken, describePromise } from "./promise-check.ts";
-import { discoverResources, type Resources } from "./resources.ts";
-import type { CloudFault, Promised, Scenario, Step, Target } from "./scenario.ts";
+import { discoverResources, type ScenarioResources } from "./resources.ts";
+import type { CloudFault, Promised, Scenario, Step, StepTarget } from "./scenario.ts";
 
 /** How often a waiting step checks, in virtual time. */
 const LOOK_EVERY_MS = 500;
@@ -61,7 +61,11 @@ function refused(error: unknown): ScenarioResult {
   return { kept: 0, broken: [`refused: ${error.body?.message ?? error.message}`] };
 }
 
-async function play(step: Step, deps: ScenarioDeps, resources: Resources): Promise<ScenarioResult> {
+async function play(
+  step: Step,
+  deps: ScenarioDeps,
+  resources: ScenarioResources,
+): Promise<ScenarioResult> {
   switch (step.do) {
     case "apply": {
       const loaded = step.files.flatMap((file) => deps.load(file));
@@ -135,7 +139,11 @@ async function report(
   }
 }
 
-async function apply(object: KubeObject, deps: ScenarioDeps, resources: Resources): Promise<void> {
+async function apply(
+  object: KubeObject,
+  deps: ScenarioDeps,
+  resources: ScenarioResources,
+): Promise<void> {
   const kind = await resources.kind(object.apiVersion ?? "", object.kind ?? "");
   const namespace = kind.namespaced ? (object.metadata.namespace ?? "default") : undefined;
   tell(deps, "applied", { ...targetOf(kind, object.metadata.name), namespace });
@@ -150,7 +158,7 @@ async function waitUntil(
   promises: readonly Promised[],
   withinMs: number,
   deps: ScenarioDeps,
-  resources: Resources,
+  resources: ScenarioResources,
 ): Promise<ScenarioResult> {
   const deadlineMs = deps.clock.now() + withinMs;
   await deps.clock.settle();
@@ -174,7 +182,7 @@ async function waitUntil(
 async function check(
   promises: readonly Promised[],
   deps: ScenarioDeps,
-  resources: Resources,
+  resources: ScenarioResources,
   say = true,
 ): Promise<ScenarioResult> {
   const failures: string[] = [];
@@ -194,17 +202,17 @@ async function check(
   return { kept: promises.length - failures.length, broken: failures };
 }
 
-async function locate(target: Target, resources: Resources) {
+async function locate(target: StepTarget, resources: ScenarioResources) {
   const kind = await resources.kind(target.apiVersion, target.kind);
   const namespace = kind.namespaced ? (target.namespace ?? "default") : undefined;
   return { kind, ref: { name: target.name, namespace } };
 }
 
-function targetOf(kind: Kind, name: string): Target {
+function targetOf(kind: Kind, name: string): StepTarget {
   return { apiVersion: apiVersionOf(kind), kind: kind.kind, name, namespace: undefined };
 }
 
-function tell(deps: ScenarioDeps, verb: string, target: Target, what = ""): void {
+function tell(deps: ScenarioDeps, verb: string, target: StepTarget, what = ""): void {
   const name = target.namespace === undefined ? target.name : `${target.namespace}/${target.name}`;
   deps.trace({
     atMs: deps.clock.now(),

@@ -23,9 +23,9 @@ export type Step =
       readonly files: readonly string[];
       readonly objects: readonly KubeObject[];
     }
-  | { readonly do: "delete"; readonly target: Target; readonly propagationPolicy?: string }
-  | { readonly do: "scale"; readonly target: Target; readonly replicas: number }
-  | { readonly do: "patch"; readonly target: Target; readonly merge: unknown }
+  | { readonly do: "delete"; readonly target: StepTarget; readonly propagationPolicy?: string }
+  | { readonly do: "scale"; readonly target: StepTarget; readonly replicas: number }
+  | { readonly do: "patch"; readonly target: StepTarget; readonly merge: unknown }
   | { readonly do: "advance"; readonly ms: number }
   /** Lets time pass until all expectations hold. Fails if that takes longer than `withinMs`. */
   | { readonly do: "until"; readonly withinMs: number; readonly promises: readonly Promised[] }
@@ -51,7 +51,7 @@ export interface Reported {
 }
 
 /** The object that a step is about. */
-export interface Target {
+export interface StepTarget {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
@@ -341,7 +341,7 @@ function parseReclaimSpot(value: unknown, at: string): CloudFault["reclaimSpot"]
   return { instanceType: of("instanceType"), zone: of("zone"), count };
 }
 
-function parseTarget(body: Readonly<Record<string, unknown>>, at: string): Target {
+function parseTarget(body: Readonly<Record<string, unknown>>, at: string): StepTarget {
   return {
     apiVersion: text(body["apiVersion"] ?? "v1", `${at}.apiVersion`),
     kind: text(body["kind"], `${at}.kind`),

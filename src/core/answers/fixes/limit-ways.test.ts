@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { instanceType, poolInput } from "../../../testing/builders.ts";
 import type { PlannedClaim } from "../../provisioning/result.ts";
-import { type Counted, fittedLimits, limitWays } from "./limit-ways.ts";
+import { fittedLimits, type LimitFacts, limitWays } from "./limit-ways.ts";
 
 const GI = 2 ** 30;
 const { pool } = poolInput({ limits: { cpu: 10_000, memory: GI, nodes: 1 } });
 const [small, large] = [4, 8].map((cpu) => instanceType({ name: `m-${cpu}`, cpu, memoryGi: 1 }));
-const counted: Counted = {
+const counted: LimitFacts = {
   pool,
   usage: { cpu: 2_000 },
   largest: { cpu: 16_000, memory: GI, nodes: 1 },

@@ -13,7 +13,7 @@ import type { Edit } from "./edits.ts";
 type Raised = Extract<Edit, { readonly change: "limit" }>;
 
 /** The facts that are compared with the limits of one pool. */
-export interface Counted {
+export interface LimitFacts {
   readonly pool: Pool;
   /** Capacity of the pool's nodes and claims, those in flight included. */
   readonly usage: Resources;
@@ -40,7 +40,7 @@ export function largestOf({ table, usable }: Template): Resources {
  * largest type. Another group raises only one or two of them, so high that they have no effect. The plan may then use
  * more and smaller nodes within the other limits.
  */
-export function limitWays(counted: Counted, claims: readonly PlannedClaim[]): Edit[][] {
+export function limitWays(counted: LimitFacts, claims: readonly PlannedClaim[]): Edit[][] {
   const { pool, usage, largest, pods } = counted;
   const raisedTo = (added: (name: string) => number): Raised[] =>
     Object.keys(pool.limits)
@@ -70,7 +70,7 @@ export function limitWays(counted: Counted, claims: readonly PlannedClaim[]): Ed
  */
 export function fittedLimits(
   edits: readonly Edit[],
-  countedOf: (poolId: string) => Counted,
+  countedOf: (poolId: string) => LimitFacts,
   claims: readonly PlannedClaim[],
 ): (readonly Edit[])[] {
   const fitted = (added: (own: readonly PlannedClaim[], name: string, most: number) => number) =>

@@ -187,7 +187,7 @@ export function smallerWays(template: Template, requests: Resources): Edit[][] {
 }
 
 /** The share of a limit's remainder that a node of this capacity uses: the largest over all limits. */
-function shareOfLimits({ budget: { remaining } }: Template, capacity: Resources): number {
+function shareOfLimits({ limitsLeft: { remaining } }: Template, capacity: Resources): number {
   const shares = Object.entries(remaining).map(([name, left]) =>
     left > 0 ? (capacity[name] ?? 0) / left : 0,
   );

@@ -33,7 +33,7 @@ import { type Edit, editedPod, editText } from "./edits.ts";
 import { KnownFixes } from "./known-fixes.ts";
 import { largestAmounts } from "./largest-amount.ts";
 import { firstEnough, leastFix, notEnough } from "./least-fix.ts";
-import { type Counted, fittedLimits, largestOf, limitWays } from "./limit-ways.ts";
+import { fittedLimits, type LimitFacts, largestOf, limitWays } from "./limit-ways.ts";
 import {
   costOf,
   domainWays,
@@ -406,7 +406,7 @@ class Search {
   }
 
   /** The facts to compare with the pool's limits, after the edits. */
-  #counted(poolId: string, edits: readonly Edit[]): Counted {
+  #counted(poolId: string, edits: readonly Edit[]): LimitFacts {
     const template = this.#templateAfter(poolId, edits);
     const usage = this.#input.pools.find(({ pool }) => pool.id === poolId)?.usage ?? {};
     const pods = this.#input.pods.length;

@@ -103,10 +103,10 @@ export class ClassDemands {
     let least = Number.POSITIVE_INFINITY;
     for (const template of templates) {
       if (best !== undefined && rankOf(template.pool) < rankOf(best.template.pool)) break;
-      const { budget, table } = template;
-      if (budget.exhausted) continue;
+      const { limitsLeft, table } = template;
+      if (limitsLeft.exhausted) continue;
       const set = admittedSet(template, variant, context.space);
-      if (set === undefined || !table.hasFitting(budget.within, set, requests)) continue;
+      if (set === undefined || !table.hasFitting(limitsLeft.within, set, requests)) continue;
       if (this.#floors === undefined) return { template, set };
       const price = this.#floors.of(template, set, requests);
       if (price >= least) continue;

@@ -11,7 +11,7 @@ import type { Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Pass } from "../../provisioning/place.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
-import type { Rule } from "../../provisioning/topology/topology-group.ts";
+import type { TopologyRule } from "../../provisioning/topology/topology-group.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import { uses, type WithoutHeuristics } from "../heuristics.ts";
 import { HOST_DIMENSION_SHARE, MOST_HOST_DIMENSIONS, MOST_REQUIREMENT_SETS } from "../settings.ts";
@@ -92,7 +92,7 @@ function hostDimensionsOf(demands: readonly ClassDemand[], batchPods: number): H
   for (const { pods } of demands) {
     const { hostRules } = pods.variant;
     for (let at = 0; at < hostRules.length; at++) {
-      const { group, self } = hostRules[at] as Rule;
+      const { group, self } = hostRules[at] as TopologyRule;
       if (!self || group.inverse || group.key !== HOSTNAME_LABEL_KEY) continue;
       const perHost = perHostOf(group);
       const known = found.get(group) ?? { perHost, hosts: 0 };
@@ -108,7 +108,7 @@ function hostDimensionsOf(demands: readonly ClassDemand[], batchPods: number): H
 }
 
 /** The most pods of a host rule on one host: maxSkew for a spread, because an empty host is always possible, else 1. */
-function perHostOf({ type, maxSkew }: Rule["group"]): number {
+function perHostOf({ type, maxSkew }: TopologyRule["group"]): number {
   return type === "spread" ? maxSkew : 1;
 }
 
@@ -212,7 +212,10 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
 }
 
 /** The rules that limit this class's own pods on one host, and are not a dimension of the packing. */
-function otherHostRules(hosts: readonly HostDimension[], { hostRules }: Variant): readonly Rule[] {
+function otherHostRules(
+  hosts: readonly HostDimension[],
+  { hostRules }: Variant,
+): readonly TopologyRule[] {
   return hostRules.filter(
     ({ group, self }) => self && !group.inverse && !hosts.some((host) => host.group === group),
   );

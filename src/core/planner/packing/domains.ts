@@ -9,7 +9,7 @@ import { within } from "../../../base/within.ts";
 import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Pass } from "../../provisioning/place.ts";
-import type { Rule, TopologyGroup } from "../../provisioning/topology/topology-group.ts";
+import type { TopologyGroup, TopologyRule } from "../../provisioning/topology/topology-group.ts";
 import { allows } from "../../scheduling/requirement.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { ClassDemand } from "./class-demands.ts";
@@ -94,12 +94,12 @@ function groupsWithOtherPods(classes: Iterable<PodClass>): ReadonlySet<TopologyG
   return found;
 }
 
-function isAmong(rules: readonly Rule[], group: TopologyGroup): boolean {
+function isAmong(rules: readonly TopologyRule[], group: TopologyGroup): boolean {
   for (let at = 0; at < rules.length; at++) if (rules[at]?.group === group) return true;
   return false;
 }
 
-const NO_RULES: readonly Rule[] = [];
+const NO_RULES: readonly TopologyRule[] = [];
 
 /**
  * The groups of the pods' spread rules, by which the pods are divided. Empty, so that the pods are not divided: they
@@ -111,7 +111,7 @@ function spreadGroups(
 ): readonly TopologyGroup[] {
   if (narrowingRules.length === 0) return NO_GROUPS;
   const key = narrowingRules[0]?.group.key;
-  const isSpread = ({ group, self }: Rule) =>
+  const isSpread = ({ group, self }: TopologyRule) =>
     group.type === "spread" && self && group.key === key && !withOtherPods.has(group);
   return narrowingRules.every(isSpread) ? narrowingRules.map(({ group }) => group) : NO_GROUPS;
 }
@@ -137,8 +137,8 @@ function spreadOf(
   const domains = known.flatMap((domain) => {
     const narrowed = space.narrow(set, key, [domain]);
     if (narrowed === undefined) return [];
-    const { table, budget } = template;
-    const fits = table.hasFitting(budget.within, narrowed, podClass.requests);
+    const { table, limitsLeft } = template;
+    const fits = table.hasFitting(limitsLeft.within, narrowed, podClass.requests);
     return fits ? [{ domain, set: narrowed }] : [];
   });
   if (domains.length === 0) return undefined;

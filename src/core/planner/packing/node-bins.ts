@@ -45,13 +45,13 @@ export function nodeBins(
     rows.forEach((row, index) => {
       if (row.template === template && space.join(set, row.set) === set) allowed.push(index);
     });
-    const { table, budget } = template;
+    const { table, limitsLeft } = template;
     const types: Bits = table.compatible(set);
     const offerings = table.offerings.cheapest(space.get(set));
     const bins: NodeBin[] = [];
     for (const type of bitIndices(types)) {
       const offering = offerings[type];
-      if (offering === undefined || !hasBit(budget.within, type)) continue;
+      if (offering === undefined || !hasBit(limitsLeft.within, type)) continue;
       const amounts = amountsOf(template, type, options);
       if (amounts.some((amount) => amount < 0)) continue;
       const price = offering.priceMicroUsd + options.nodeMicroUsdPerHour;

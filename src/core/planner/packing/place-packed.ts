@@ -54,7 +54,7 @@ export function* placePacked(
 /** An empty planned node for the bin. Undefined: the NodePool's limits or its zones forbid the node. */
 function emptyNode({ claims, context }: Pass, bin: NodeBin): NewNodeClaim | undefined {
   const { template, domain } = bin;
-  const { within, exhausted } = template.budget;
+  const { within, exhausted } = template.limitsLeft;
   if (exhausted || !hasBit(within, bin.type)) return undefined;
   const claim = new NewNodeClaim(claims.size, template, typesFor(bin, within), context);
   if (domain !== undefined) {

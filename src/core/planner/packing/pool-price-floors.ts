@@ -19,8 +19,8 @@ export class PoolPriceFloors {
   of(template: Template, set: SetId, requests: Resources): number {
     const key = `${template.index} ${set}`;
     const floor = within(this.#floors, key, () => {
-      const { table, budget } = template;
-      const usable = intersectionOf(table.compatible(set), budget.within);
+      const { table, limitsLeft } = template;
+      const usable = intersectionOf(table.compatible(set), limitsLeft.within);
       return new PriceFloor([{ ...template, set, usable }], this.#space);
     });
     return floor.least(requests);

@@ -20,7 +20,7 @@ import { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { DeviceAccess } from "../nodes/device-access.ts";
 import type { SchedulingOptions } from "../scheduling-input.ts";
 import type { Topology } from "../topology/topology.ts";
-import { closesHosts, type Rule, type TopologyGroup } from "../topology/topology-group.ts";
+import { closesHosts, type TopologyGroup, type TopologyRule } from "../topology/topology-group.ts";
 import { refusal } from "./eligibility.ts";
 import { NO_GROUPS, type Owner, ownedGroups } from "./owned-groups.ts";
 import { besideTemplate, goesByLabels, hasClaims, specText } from "./pod-text.ts";
@@ -35,10 +35,10 @@ export interface Variant {
   readonly set: SetId;
   readonly hostname: Requirement | undefined;
   readonly tolerations: readonly Toleration[];
-  readonly rules: readonly Rule[];
+  readonly rules: readonly TopologyRule[];
   /** The topology rules over hosts, which never narrow a node's requirements. `narrowingRules`: all others. */
-  readonly hostRules: readonly Rule[];
-  readonly narrowingRules: readonly Rule[];
+  readonly hostRules: readonly TopologyRule[];
+  readonly narrowingRules: readonly TopologyRule[];
   readonly wishes: Wishes;
   /** Existing nodes that refuse the variant in every what-if question. Absent: only one plan is made. */
   readonly ruledOut?: Marks;
@@ -267,7 +267,7 @@ export class PodClasses {
     draft: Draft,
     step: number,
     wishes: Wishes,
-    guards: readonly Rule[],
+    guards: readonly TopologyRule[],
     selected: ReadonlySet<TopologyGroup>,
   ): Variant {
     const owned = step === 0 ? draft.owned : ownedGroups(draft, wishes, this.#known.topology);
@@ -277,7 +277,7 @@ export class PodClasses {
     return within(draft.variants, text, () => this.#untriedVariant(wishes, rules));
   }
 
-  #untriedVariant(wishes: Wishes, rules: readonly Rule[]): Variant {
+  #untriedVariant(wishes: Wishes, rules: readonly TopologyRule[]): Variant {
     const { all, strict } = nodeRequirements(wishes);
     const deadClaims = new Marks();
     const closing = rules.filter(({ group }) => closesHosts(group));
@@ -302,7 +302,10 @@ export class PodClasses {
 }
 
 /** The rules for which `isOne` is true. If it is true for all of them, returns the same list. */
-function those(rules: readonly Rule[], isOne: (rule: Rule) => boolean): readonly Rule[] {
+function those(
+  rules: readonly TopologyRule[],
+  isOne: (rule: TopologyRule) => boolean,
+): readonly TopologyRule[] {
   return rules.every(isOne) ? rules : rules.some(isOne) ? rules.filter(isOne) : NO_RULES;
 }
 
@@ -353,7 +356,7 @@ const MOST_AMOUNTS = 10_000;
 const NO_VOLUMES = new VolumeIndex({ claims: [], volumes: [], classes: [], csiNodes: [] });
 const NO_LABELS: Readonly<Record<string, string>> = {};
 const NO_SETS: readonly SetId[] = [];
-const NO_RULES: readonly Rule[] = [];
+const NO_RULES: readonly TopologyRule[] = [];
 const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 interface Amounts {
@@ -388,7 +391,7 @@ interface Counting {
   readonly direct: readonly TopologyGroup[];
   readonly selected: ReadonlySet<TopologyGroup>;
   /** Anti-affinity rules of other pods that select this pod. */
-  readonly guards: readonly Rule[];
+  readonly guards: readonly TopologyRule[];
 }
 
 function ownerOf(pod: Pod): Owner {

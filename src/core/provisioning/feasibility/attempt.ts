@@ -7,12 +7,12 @@ import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import type { PlanningContext } from "../nodes/trial.ts";
-import { isAllowedIn, type Place, type Rule } from "../topology/topology-group.ts";
+import { isAllowedIn, type NodePlace, type TopologyRule } from "../topology/topology-group.ts";
 
 /** Results are cached only after this number of nodes was checked. Most pods are placed before that. */
 const ANSWERS_NOT_KEPT = 4;
 
-interface Host extends Place {
+interface Host extends NodePlace {
   /** The value of the node's label `key`. Undefined: the node does not have the label. */
   domain(key: string): string | undefined;
 }
@@ -29,7 +29,7 @@ export class Attempt {
   readonly variant: Variant;
   #asked = 0;
   /** Cached results: whether a rule allows the pod in a domain. */
-  #answers: Map<Rule, Map<string, boolean>> | undefined;
+  #answers: Map<TopologyRule, Map<string, boolean>> | undefined;
 
   constructor(context: Attempt["context"], { pod, podClass, variant }: TriedPod) {
     this.context = context;
@@ -39,14 +39,14 @@ export class Attempt {
   }
 
   /** The first topology rule that does not allow the node. Rules about hosts come first: their refusal may be final. */
-  brokenRule(node: Host): Rule | undefined {
+  brokenRule(node: Host): TopologyRule | undefined {
     const { hostRules, narrowingRules } = this.variant;
     for (const rule of hostRules) if (!this.#allows(rule, node)) return rule;
     for (const rule of narrowingRules) if (!this.#allows(rule, node)) return rule;
     return undefined;
   }
 
-  #allows(rule: Rule, node: Host): boolean {
+  #allows(rule: TopologyRule, node: Host): boolean {
     const { group, self } = rule;
     const domain = group.key === HOSTNAME_LABEL_KEY ? undefined : node.domain(group.key);
     let answers = this.#answers?.get(rule);

@@ -4,13 +4,13 @@ import type { Taint } from "../../../apis/core/node.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { RejectionReason } from "../result.ts";
-import type { Rule } from "../topology/topology-group.ts";
+import type { TopologyRule } from "../topology/topology-group.ts";
 
 /**
  * The result of a check. `notNow`: the node may take the pod later in the pass. `never`: the node refuses all pods of
  * this class (equal pods) with these preferences for the rest of the pass.
  */
-export type Verdict = "yes" | "notNow" | "never";
+export type FitVerdict = "yes" | "notNow" | "never";
 
 /** The node has less of the resource left than the pod requests. */
 export interface ShortResource {
@@ -32,7 +32,7 @@ export type NodeRefusal =
   | { readonly stage: "attachSlots"; readonly drivers: readonly string[] }
   /** The node does not have the devices that the pod claims. */
   | { readonly stage: "devices"; readonly why: string }
-  | { readonly stage: "topology"; readonly rule: Rule };
+  | { readonly stage: "topology"; readonly rule: TopologyRule };
 
 /** The reason of a refusal, by the name that plans report. */
 export function reasonOf({ stage }: NodeRefusal): RejectionReason {

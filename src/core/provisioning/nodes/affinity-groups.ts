@@ -17,9 +17,9 @@ import {
   anyCounted,
   type GroupDomains,
   isAllowedIn,
-  type Place,
-  type Rule,
+  type NodePlace,
   type TopologyGroup,
+  type TopologyRule,
 } from "../topology/topology-group.ts";
 import { ExistingNode } from "./existing-node.ts";
 import { NewNodeClaim } from "./new-nodeclaim.ts";
@@ -34,7 +34,7 @@ interface Places {
 /** The number of pods of each class (equal pods) in an affinity group. */
 type Members = ReadonlyMap<PodClass, number>;
 
-const NO_RULES: readonly Rule[] = [];
+const NO_RULES: readonly TopologyRule[] = [];
 const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 /** For each affinity group: the domains where its first pod may go. They are computed when they are first needed. */
@@ -71,7 +71,7 @@ function ownersOf(queued: readonly QueuedPod[]): ReadonlyMap<TopologyGroup, Map<
 }
 
 /** The class's required affinities that select its own pods. */
-function neededRules({ draft, variants: [asWritten] }: PodClass): readonly Rule[] {
+function neededRules({ draft, variants: [asWritten] }: PodClass): readonly TopologyRule[] {
   const { affinity } = draft.wishes;
   if (affinity.length === 0 || asWritten === undefined) return NO_RULES;
   const required = new Set(affinity.map((term) => draft.groups.get(term)));
@@ -157,7 +157,7 @@ class AffinityGroupDomains implements GroupDomains {
     return domains === undefined || [...domains].some((domain) => this.#podsIn(own, 1, domain) > 0);
   }
 
-  holdsMost(place: Place): boolean {
+  holdsMost(place: NodePlace): boolean {
     const { pods } = this.#onOneHost();
     return pods < 2 || this.#onHost(place, pods, this.#onOneHost().classes).pods >= pods;
   }
@@ -172,7 +172,7 @@ class AffinityGroupDomains implements GroupDomains {
     const classes = [...this.#members.keys()];
     const all = this.#podsInAll();
     let best: HostFit = { pods: 0, classes: new Set() };
-    const consider = (host: Place, order: readonly PodClass[]) => {
+    const consider = (host: NodePlace, order: readonly PodClass[]) => {
       if (best.pods >= all) return;
       const fit = this.#onHost(host, all, order);
       if (fit.pods > best.pods) best = fit;
@@ -188,7 +188,7 @@ class AffinityGroupDomains implements GroupDomains {
   }
 
   /** The pods that fit together on the host, if classes are placed in this order. Stops after `most` pods. */
-  #onHost(host: Place, most: number, order: Iterable<PodClass>): HostFit {
+  #onHost(host: NodePlace, most: number, order: Iterable<PodClass>): HostFit {
     if (!(host instanceof NewNodeClaim || host instanceof ExistingNode))
       return { pods: most, classes: new Set(order) };
     const { space } = this.#places.context;

@@ -6,7 +6,7 @@
 import type { Marks } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
-import { type Answer, OpenClaims } from "./open-claims.ts";
+import { type ClaimAnswer, OpenClaims } from "./open-claims.ts";
 
 export class ClaimsInUpstreamOrder extends OpenClaims {
   /** The planned nodes in order, those with the fewest pods first. */
@@ -27,7 +27,7 @@ export class ClaimsInUpstreamOrder extends OpenClaims {
 
   override find(
     dead: readonly Marks[],
-    ask: (claim: NewNodeClaim) => Answer,
+    ask: (claim: NewNodeClaim) => ClaimAnswer,
   ): NewNodeClaim | undefined {
     return this.#walk.find(
       (claim) => !dead.some((marks) => marks.has(claim.id)) && ask(claim) === "take",

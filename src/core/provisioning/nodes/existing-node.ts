@@ -34,9 +34,9 @@ import { claimName, type VolumeIndex } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 import type { Attempt } from "../feasibility/attempt.ts";
-import type { NodeRefusal, ShortResource, Verdict } from "../feasibility/node-refusal.ts";
+import type { FitVerdict, NodeRefusal, ShortResource } from "../feasibility/node-refusal.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
-import { isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
+import { isPermanent, type NodePlace, type TopologyRule } from "../topology/topology-group.ts";
 import type { DeviceAccess } from "./device-access.ts";
 
 interface Refusing {
@@ -87,7 +87,7 @@ export interface Saved {
   readonly lastFork: number;
 }
 
-export class ExistingNode implements Place {
+export class ExistingNode implements NodePlace {
   /** The position of the node in the list of target nodes. */
   index: number;
   readonly view: NodeView;
@@ -138,7 +138,7 @@ export class ExistingNode implements Place {
     return this.#labels.accept(requirements);
   }
 
-  accepts(attempt: Attempt): Verdict {
+  accepts(attempt: Attempt): FitVerdict {
     const refusing = this.#refusing(attempt);
     if (refusing === undefined) return "yes";
     return refusing.lasts ? "never" : "notNow";
@@ -188,7 +188,7 @@ export class ExistingNode implements Place {
       case "devices":
         return { stage, why: context.devices?.lackOn(this, pod) ?? "" };
       case "topology":
-        return { stage, rule: attempt.brokenRule(this) as Rule };
+        return { stage, rule: attempt.brokenRule(this) as TopologyRule };
     }
   }
 

@@ -33,11 +33,11 @@ import {
   hasUncounted,
   isPermanent,
   type Narrowing,
-  type Place,
+  type NodePlace,
   possibleDomains,
-  type Rule,
   revisionOf,
   type TopologyGroup,
+  type TopologyRule,
 } from "../topology/topology-group.ts";
 import { LaunchableValues } from "./launchable-values.ts";
 import { LimitCharge } from "./limit-charge.ts";
@@ -53,7 +53,7 @@ const NONE_LIKE_IT: Trial = { verdict: "notNow", noneLikeIt: true };
 const NONE_UNCOUNTED = new Map<TopologyGroup, number>();
 const NONE_KEPT: ReadonlySet<TopologyGroup> = new Set();
 
-export class NewNodeClaim implements Place {
+export class NewNodeClaim implements NodePlace {
   readonly id: number;
   readonly template: Template;
   host = UNNUMBERED;
@@ -340,7 +340,7 @@ export class NewNodeClaim implements Place {
   #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
     const { hostRules } = variant;
     for (let at = 0; at < hostRules.length; at++) {
-      const rule = hostRules[at] as Rule;
+      const rule = hostRules[at] as TopologyRule;
       if (this.#options(rule, variant, set, types).length > 0) continue;
       return isPermanent(rule.group) ? NEVER : NOT_NOW;
     }
@@ -387,7 +387,7 @@ export class NewNodeClaim implements Place {
   }
 
   #narrow(
-    rules: readonly Rule[],
+    rules: readonly TopologyRule[],
     at: number,
     variant: Variant,
     set: SetId,
@@ -396,7 +396,7 @@ export class NewNodeClaim implements Place {
     const rule = rules[at];
     if (rule === undefined) {
       // The first pod of a host affinity must leave room for the other pods of its group, also on the narrowed node.
-      const isFull = (one: Rule) =>
+      const isFull = (one: TopologyRule) =>
         one.group.groupDomains && this.#options(one, variant, set, types).length === 0;
       const fit = variant.hostRules.some(isFull) ? undefined : this.#finish(set, types);
       if (fit === undefined) this.#ownFault = true;
@@ -417,7 +417,7 @@ export class NewNodeClaim implements Place {
     return undefined;
   }
 
-  #options(rule: Rule, variant: Variant, set: SetId, types: Bits): readonly Narrowing[] {
+  #options(rule: TopologyRule, variant: Variant, set: SetId, types: Bits): readonly Narrowing[] {
     this.#considered = set;
     this.#consideredTypes = types;
     const podDomains = variant.strict.get(rule.group.key);

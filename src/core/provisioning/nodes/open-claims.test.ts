@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
-import { type Answer, OpenClaims } from "./open-claims.ts";
+import { type ClaimAnswer, OpenClaims } from "./open-claims.ts";
 
 type Planned = { id: number; set: number; pods: unknown[] };
 
@@ -18,7 +18,7 @@ function opened(...sets: readonly number[]) {
     one.pods.push({});
   };
   /** The ids of the nodes that are checked for a pod, until one takes it. */
-  const asked = (answer: (id: number) => Answer = () => "pass") => {
+  const asked = (answer: (id: number) => ClaimAnswer = () => "pass") => {
     const ids: number[] = [];
     claims.find([], ({ id }) => {
       ids.push(id);
@@ -53,7 +53,7 @@ describe("planned nodes are tried for a pod", () => {
 
   it("but not if a node with the same requirements has already refused the pod", () => {
     const { add, asked } = opened(1, 2, 1, 2);
-    const none = (id: number): Answer => (id === 0 ? "noneLikeIt" : "pass");
+    const none = (id: number): ClaimAnswer => (id === 0 ? "noneLikeIt" : "pass");
     expect(asked(none)).toEqual([0, 1, 3]);
     // Node 2 now has its own requirements, and node 3 has the same requirements as node 0.
     add(2, 3);

@@ -7,7 +7,7 @@ import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
 
 /** The answer of a planned node. `noneLikeIt`: neither this node nor one with the same requirements takes the pod. */
-export type Answer = "take" | "pass" | "noneLikeIt";
+export type ClaimAnswer = "take" | "pass" | "noneLikeIt";
 
 export class OpenClaims {
   readonly #all: NewNodeClaim[] = [];
@@ -52,7 +52,10 @@ export class OpenClaims {
   }
 
   /** The first node for which `ask` answers `take`. Nodes in `dead` are skipped. */
-  find(dead: readonly Marks[], ask: (claim: NewNodeClaim) => Answer): NewNodeClaim | undefined {
+  find(
+    dead: readonly Marks[],
+    ask: (claim: NewNodeClaim) => ClaimAnswer,
+  ): NewNodeClaim | undefined {
     if (this.#all.length === 0) return undefined;
     const passedOver = [...dead];
     let count = this.#counts.nextOutside([], 0);

@@ -7,9 +7,9 @@ import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import type { PlacesOf } from "../topology/late-counts.ts";
-import type { Place, TopologyGroup } from "../topology/topology-group.ts";
+import type { NodePlace, TopologyGroup } from "../topology/topology-group.ts";
 
-interface PlaceWithPods extends Place {
+interface PlaceWithPods extends NodePlace {
   readonly pods: readonly Pod[];
 }
 
@@ -21,7 +21,7 @@ interface PlacesOfPass {
 /** Finds, for one topology group, the nodes with pods that have its rule, and how many. Preferred rules count, too. */
 export function placesByRule(all: PlacesOfPass, queued: readonly QueuedPod[]): PlacesOf {
   // The result is computed on demand: most passes never need it, and some passes need it for a thousand rules.
-  let known: ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>> | undefined;
+  let known: ReadonlyMap<TopologyGroup, ReadonlyMap<NodePlace, number>> | undefined;
   return function* placesOf(group) {
     known ??= yield* byRule(all, queued);
     return known.get(group) ?? NOWHERE;
@@ -32,12 +32,12 @@ export function placesByRule(all: PlacesOfPass, queued: readonly QueuedPod[]): P
 function* byRule(
   { claims, nodes }: PlacesOfPass,
   queued: readonly QueuedPod[],
-): Steps<ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>>> {
+): Steps<ReadonlyMap<TopologyGroup, ReadonlyMap<NodePlace, number>>> {
   const classOf = new Map<Pod, PodClass>();
   yield* eachInSteps(queued, ({ pod, podClass }) => {
     if (podClass.variants.some(({ rules }) => rules.length > 0)) classOf.set(pod, podClass);
   });
-  const found = new Map<TopologyGroup, Map<Place, number>>();
+  const found = new Map<TopologyGroup, Map<NodePlace, number>>();
   yield* eachInSteps([...claims.all, ...nodes], (place) => {
     const classes = new Map<PodClass, number>();
     for (const pod of place.pods) {
@@ -46,7 +46,7 @@ function* byRule(
     }
     for (const [{ variants }, pods] of classes) {
       for (const group of new Set(variants.flatMap(({ rules }) => rules.map((one) => one.group)))) {
-        const places = found.get(group) ?? new Map<Place, number>();
+        const places = found.get(group) ?? new Map<NodePlace, number>();
         found.set(group, places.set(place, (places.get(place) ?? 0) + pods));
       }
     }
@@ -54,4 +54,4 @@ function* byRule(
   return found;
 }
 
-const NOWHERE: ReadonlyMap<Place, number> = new Map();
+const NOWHERE: ReadonlyMap<NodePlace, number> = new Map();

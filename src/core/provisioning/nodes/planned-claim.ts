@@ -28,7 +28,7 @@ const NOT_RESERVED = Requirements.fromSpecs([
 ]);
 
 /** Results that planned nodes of one NodePool with equal requirements share. */
-export interface Kind {
+export interface ClaimKind {
   readonly requirements: Requirements;
   readonly specs: PlannedClaim["requirements"];
   /** Candidates, the cheapest first. */
@@ -48,7 +48,7 @@ interface Listing {
   readonly space: RequirementSpace;
   readonly options: SchedulingOptions;
   /** Results of earlier calls with the same `space`, by NodePool, requirements and reservations of the claim. */
-  readonly kinds: Map<string, Kind>;
+  readonly kinds: Map<string, ClaimKind>;
 }
 
 /** The planned claims, in the order in which the nodes were opened. Equal nodes share their lists. */
@@ -94,7 +94,7 @@ function requirementsOf({ template, reserved }: NewNodeClaim, own: Requirements)
   return requirements.and(Requirements.of([ONLY_RESERVED, oneOf(key, reserved)]));
 }
 
-function kindOf(template: Template, requirements: Requirements): Kind {
+function kindOf(template: Template, requirements: Requirements): ClaimKind {
   const { types, offerings } = template.table;
   const priced: Candidate[] = [];
   offerings.cheapest(requirements).forEach((offering, index) => {
@@ -105,7 +105,7 @@ function kindOf(template: Template, requirements: Requirements): Kind {
   return { requirements, specs, priced: priced.sort(cheapestFirst), choices: new Map() };
 }
 
-function choiceFor(claim: NewNodeClaim, kind: Kind, most: number): Choice {
+function choiceFor(claim: NewNodeClaim, kind: ClaimKind, most: number): Choice {
   const choices = within(kind.choices, hashOfBits(claim.types), () => []);
   const known = choices.find(({ types }) => equalBits(types, claim.types));
   if (known !== undefined) return known;
@@ -114,7 +114,7 @@ function choiceFor(claim: NewNodeClaim, kind: Kind, most: number): Choice {
   return choice;
 }
 
-function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
+function choiceOf(claim: NewNodeClaim, kind: ClaimKind, most: number): Choice {
   const { template, types } = claim;
   const whole = withWholeTypes(template.table, kind.requirements, types);
   const isWhole = whole.requirements === kind.requirements;

@@ -5,7 +5,7 @@
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { Variant } from "../batch/pod-class.ts";
 import {
-  type Place,
+  type NodePlace,
   possibleDomains,
   selects,
   type TopologyGroup,
@@ -34,7 +34,7 @@ export function countsAllOf(group: TopologyGroup, pods: readonly Pod[]): boolean
  * Whether uncounted pods on other planned nodes (pods whose zone is not decided yet) may raise the smallest count of
  * this spread. They cannot if minDomains keeps it at 0, or if these pods must all go to the domain of this node.
  */
-export function mayRiseElsewhere(group: TopologyGroup, here: Place): boolean {
+export function mayRiseElsewhere(group: TopologyGroup, here: NodePlace): boolean {
   if (group.counts.size < group.minDomains) return false;
   const own = possibleDomains(group, here);
   return group.uncountedOn.some((place) => {

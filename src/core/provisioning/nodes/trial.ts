@@ -3,7 +3,7 @@ import type { DeviceFit } from "../../devices/fit-new.ts";
 import type { Bits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
-import type { Verdict } from "../feasibility/node-refusal.ts";
+import type { FitVerdict } from "../feasibility/node-refusal.ts";
 import type { Topology } from "../topology/topology.ts";
 import type { DeviceAccess } from "./device-access.ts";
 import type { Reservations } from "./reservations.ts";
@@ -19,7 +19,7 @@ export interface Fit {
 }
 
 export interface Trial {
-  readonly verdict: Verdict;
+  readonly verdict: FitVerdict;
   readonly fit?: Fit;
   /** Whether every planned node with the same requirements refuses the pod too, until topology counts change. */
   readonly noneLikeIt?: true;

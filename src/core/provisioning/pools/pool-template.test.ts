@@ -87,7 +87,7 @@ describe("NodePool limits during planning", () => {
             (name) => (types[row]?.capacity[name] ?? 0) <= (left[name] ?? 0) + (more[name] ?? 0),
           );
         among = (left["nodes"] ?? 1) < 1 ? [] : among.filter((row) => fits(row));
-        expect(bitIndices(template.budget.within)).toEqual(among);
+        expect(bitIndices(template.limitsLeft.within)).toEqual(among);
         expect(
           [...types.keys()].filter((row) => withinLimits(template, types[row] as never)),
         ).toEqual((left["nodes"] ?? 1) < 1 ? [] : [...types.keys()].filter((row) => fits(row)));

@@ -71,7 +71,7 @@ export interface Template {
   readonly daemons: readonly PoolDaemon[];
   readonly slots: AttachSlots;
   /** What is left of the pool's limits. A charge replaces the object, so an earlier value can be restored. */
-  budget: LimitsLeft;
+  limitsLeft: LimitsLeft;
   /** Whether the limits have room for one node of the largest type for each pod. Then nodes are not charged. */
   isAmple?: boolean;
 }
@@ -123,7 +123,7 @@ export function createTemplate(
     usable,
     daemons,
     slots: new AttachSlots(table.types, seen),
-    budget: limitsLeftOf(table, remainingLimits(pool.limits, input.usage), usable),
+    limitsLeft: limitsLeftOf(table, remainingLimits(pool.limits, input.usage), usable),
   };
 }
 
@@ -136,25 +136,25 @@ export function chargeLimits(
   candidates: Bits,
   charged: Resources = NO_RESOURCES,
 ): Resources {
-  const { table, budget } = template;
+  const { table, limitsLeft } = template;
   const remaining: Record<string, number> = {};
   const amounts: Record<string, number> = {};
   let isMore = false;
-  for (const name in budget.remaining) {
+  for (const name in limitsLeft.remaining) {
     const before = charged[name] ?? 0;
     const amount = Math.max(before, chargeOf(table, candidates, name));
     amounts[name] = amount;
-    remaining[name] = (budget.remaining[name] as number) - (amount - before);
+    remaining[name] = (limitsLeft.remaining[name] as number) - (amount - before);
     isMore ||= amount > before;
   }
   if (!isMore) return charged;
-  template.budget = limitsLeftOf(table, remaining, budget.within);
+  template.limitsLeft = limitsLeftOf(table, remaining, limitsLeft.within);
   return amounts;
 }
 
 /** The types that the limits still allow for a node whose charge is `charged` now. Undefined: all types. */
 export function affordable(
-  { table, budget: { remaining } }: Template,
+  { table, limitsLeft: { remaining } }: Template,
   charged: Resources,
 ): Bits | undefined {
   let types: Bits | undefined;
@@ -182,7 +182,7 @@ export function isLimited({ pool }: Template): boolean {
 
 /** Whether this many of the pool's largest nodes could use up its limits. */
 export function mayRunOut(
-  { table, budget: { remaining, within } }: Template,
+  { table, limitsLeft: { remaining, within } }: Template,
   nodes: number,
 ): boolean {
   for (const name in remaining) {
@@ -194,24 +194,24 @@ export function mayRunOut(
 
 /** Adds the capacity of a removed node to what is left of the limits, for a what-if question. */
 export function creditLimits(template: Template, capacity: Resources): void {
-  const { table, budget, usable } = template;
+  const { table, limitsLeft, usable } = template;
   const remaining: Record<string, number> = {};
-  for (const name in budget.remaining)
-    remaining[name] = (budget.remaining[name] as number) + (capacity[name] ?? 0);
-  template.budget = limitsLeftOf(table, remaining, usable);
+  for (const name in limitsLeft.remaining)
+    remaining[name] = (limitsLeft.remaining[name] as number) + (capacity[name] ?? 0);
+  template.limitsLeft = limitsLeftOf(table, remaining, usable);
 }
 
 /** A copy of the template without limits. */
 export function unlimited(template: Template): Template {
   const { table, usable, pool } = template;
-  const budget = limitsLeftOf(table, NO_RESOURCES, usable);
-  return { ...template, pool: { ...pool, limits: {} }, budget };
+  const limitsLeft = limitsLeftOf(table, NO_RESOURCES, usable);
+  return { ...template, pool: { ...pool, limits: {} }, limitsLeft };
 }
 
 /** Computes what is left of the limits if the pool's nodes use this much. */
 export function resetLimits(template: Template, usage: Resources): void {
   const { table, pool, usable } = template;
-  template.budget = limitsLeftOf(table, remainingLimits(pool.limits, usage), usable);
+  template.limitsLeft = limitsLeftOf(table, remainingLimits(pool.limits, usage), usable);
 }
 
 /** The smallest requests of daemons on any of these types. */
@@ -274,10 +274,10 @@ function daemonRows(
 }
 
 /** Whether one more node of this type fits into what is left of the pool's limits. */
-export function withinLimits({ budget }: Template, { capacity }: InstanceType): boolean {
-  if (budget.exhausted) return false;
-  for (const name in budget.remaining) {
-    if ((capacity[name] ?? 0) > (budget.remaining[name] as number)) return false;
+export function withinLimits({ limitsLeft }: Template, { capacity }: InstanceType): boolean {
+  if (limitsLeft.exhausted) return false;
+  for (const name in limitsLeft.remaining) {
+    if ((capacity[name] ?? 0) > (limitsLeft.remaining[name] as number)) return false;
   }
   return true;
 }

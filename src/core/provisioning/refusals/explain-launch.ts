@@ -13,7 +13,7 @@ import type { Template } from "../pools/pool-template.ts";
 import type { RejectionReason } from "../result.ts";
 import { type Rejected, withFallen } from "./filter-types.ts";
 
-export interface Refusal {
+export interface LaunchRefusal {
   readonly text: string;
   /** A clearer message of karpenter-ts, if the text, which is upstream's, is vague. */
   readonly why?: string;
@@ -33,7 +33,7 @@ export function byLaunch(
   template: Template,
   context: PlanningContext,
   { types, rejected }: { readonly types: Bits; readonly rejected: Rejected },
-): Refusal {
+): LaunchRefusal {
   const fallen = (reason: RejectionReason) =>
     withFallen(template.table, rejected, reason, [types, noBits(template.table.size)]);
   const waiting = choices.filter((choice) => isPromised(choice, template, context));
@@ -131,7 +131,7 @@ export function lackOfDevices(
   needs: DeviceNeeds,
   { template: { table }, choices }: Launching,
   { devices }: PlanningContext,
-): Omit<Refusal, "rejected"> | undefined {
+): Omit<LaunchRefusal, "rejected"> | undefined {
   const [choice] = choices;
   if (devices === undefined || choice === undefined) return undefined;
   const holder = {};

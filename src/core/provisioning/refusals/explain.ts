@@ -51,13 +51,13 @@ import {
 } from "../pools/pool-template.ts";
 import { countTypes, rowsUnder } from "../pools/whole-types.ts";
 import type { RejectionReason, UnschedulablePod } from "../result.ts";
-import type { Rule, TopologyGroup } from "../topology/topology-group.ts";
+import type { TopologyGroup, TopologyRule } from "../topology/topology-group.ts";
 import {
   byLaunch,
   canLaunch,
   type DomainChoice,
+  type LaunchRefusal,
   lackOfDevices,
-  type Refusal,
 } from "./explain-launch.ts";
 import { type AskedPass, nodesRefusing } from "./explain-nodes.ts";
 import { filterTypes, type Rejected, whyNotOffered, withFallen } from "./filter-types.ts";
@@ -150,7 +150,7 @@ export function hardestVariants(
 }
 
 /** The refusal by the latest stage, together with the reasons of the other refusals. */
-function furthestOf(refusals: readonly Refusal[]): Refusal {
+function furthestOf(refusals: readonly LaunchRefusal[]): LaunchRefusal {
   const latest = refusals.reduce((a, b) => (stageOf(a) > stageOf(b) ? a : b));
   const reasons = new Set(refusals.flatMap(reasonsOf));
   const otherwise = [...reasons].filter((reason) => latest.rejected[reason] === undefined).sort();
@@ -161,12 +161,12 @@ function furthestOf(refusals: readonly Refusal[]): Refusal {
   };
 }
 
-function stageOf(refusal: Refusal): number {
+function stageOf(refusal: LaunchRefusal): number {
   const reached = [...reasonsOf(refusal), ...(refusal.promised ? (["promised"] as const) : [])];
   return Math.max(...reached.map((stage) => STAGES.indexOf(stage)));
 }
 
-function reasonsOf({ rejected }: Refusal): RejectionReason[] {
+function reasonsOf({ rejected }: LaunchRefusal): RejectionReason[] {
   return Object.keys(rejected) as RejectionReason[];
 }
 
@@ -176,13 +176,13 @@ function reasonsOf({ rejected }: Refusal): RejectionReason[] {
  */
 export function refusalByNewNode(
   question: Question,
-): Pick<Refusal, "text" | "rejected"> | undefined {
+): Pick<LaunchRefusal, "text" | "rejected"> | undefined {
   const refused = refusal(question);
   return refused.fits === true ? undefined : refused;
 }
 
 /** Checks the stages in the order in which planning checks them. Returns the first refusal. */
-function refusal(question: Question): Refusal {
+function refusal(question: Question): LaunchRefusal {
   const { template, podClass, variant, pass } = question;
   const { space } = pass.context;
   const { generation, name } = template.pool;
@@ -194,7 +194,7 @@ function refusal(question: Question): Refusal {
     return { text: NO_POOLS, ...ofOffers, rejected: { noInstanceTypes: 1 } };
   }
   const all = countTypes(template.table, template.usable);
-  if (template.budget.exhausted) {
+  if (template.limitsLeft.exhausted) {
     const noun = vocabulary(generation).poolNoun;
     const text = `node limits have been exhausted for ${noun}: "${name}"`;
     const why = `its limit is reached: spec.limits.nodes is ${template.pool.limits["nodes"]}`;
@@ -212,7 +212,7 @@ function refusal(question: Question): Refusal {
 }
 
 /** The message for a refusal by taints, host name or labels. `all`: the number of the pool's instance types. */
-function admissionText(refused: AdmissionRefusal, all: number): Refusal {
+function admissionText(refused: AdmissionRefusal, all: number): LaunchRefusal {
   switch (refused.stage) {
     case "taints": {
       const text = `did not tolerate taint (taint=${formatTaint(refused.taint)})`;
@@ -234,7 +234,7 @@ function conflictsText(conflicts: readonly Conflict[]): string {
 }
 
 /** Finds the reason why no instance type of the pool takes the pod, although the pool's labels and taints fit. */
-function byTypes({ template, pod, podClass, variant, pass }: Question, set: SetId): Refusal {
+function byTypes({ template, pod, podClass, variant, pass }: Question, set: SetId): LaunchRefusal {
   const { space, volumes } = pass.context;
   const { table } = template;
   const among = rowsUnder(table, template.usable, space.get(set));
@@ -248,7 +248,7 @@ function byTypes({ template, pod, podClass, variant, pass }: Question, set: SetI
   const fell = (known: Rejected, reason: RejectionReason, before: Bits, left: Bits) =>
     withFallen(table, known, reason, [before, left]);
   const fitting = filtered.left;
-  const within = intersectionOf(fitting, template.budget.within);
+  const within = intersectionOf(fitting, template.limitsLeft.within);
   let rejected = fell(filtered.rejected, "limits", fitting, within);
   if (isEmptyBits(within)) {
     const noun = vocabulary(template.pool.generation).poolNoun;
@@ -286,7 +286,7 @@ function reachingVolumes(
   space: RequirementSpace,
   set: SetId,
   types: Bits,
-): { readonly left: Bits; readonly refused?: Omit<Refusal, "rejected"> } {
+): { readonly left: Bits; readonly refused?: Omit<LaunchRefusal, "rejected"> } {
   const volumes = podClass.volumeSets;
   if (volumes.length === 0) return { left: types };
   const left = noBits(template.table.size);
@@ -328,12 +328,12 @@ function byRules(
   variant: Variant,
   { context, claims }: Explained,
   { set, places, types, rejected, needs }: Left,
-): Refusal {
+): LaunchRefusal {
   const { space, topology } = context;
   // The id of the next planned node. No pods are counted for this id, so rules about hosts see an empty host.
   const place = new NewNodeClaim(claims.size, template, types, context);
   const none = noBits(template.table.size);
-  const options = ({ group, self }: Rule, at: SetId, among: Bits) => {
+  const options = ({ group, self }: TopologyRule, at: SetId, among: Bits) => {
     place.set = at;
     place.types = among;
     return topology.options(group, place, self, variant.strict.get(group.key));
@@ -357,7 +357,7 @@ function byRules(
   const choices: DomainChoice[] = [];
   const isAboutTypes = space.get(set).withMinValues().length > 0;
   const most = template.table.offerings.hasReserved || isAboutTypes ? MOST_CHOICES : 1;
-  const gather = (at: SetId, among: Bits, [rule, ...rest]: readonly Rule[]): void => {
+  const gather = (at: SetId, among: Bits, [rule, ...rest]: readonly TopologyRule[]): void => {
     if (rule === undefined) {
       choices.push({ set: at, types: among });
       return;
@@ -395,11 +395,11 @@ function tupleText(
 }
 
 /** Says how much is left of each limit that all of these types exceed. `isCharged`: nodes of the plan count, too. */
-function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean): string {
-  const short = Object.keys(budget.remaining)
+function limitsText({ table, limitsLeft }: Template, types: Bits, isCharged: boolean): string {
+  const short = Object.keys(limitsLeft.remaining)
     .sort()
     .flatMap((name) => {
-      const left = Math.max(0, budget.remaining[name] as number);
+      const left = Math.max(0, limitsLeft.remaining[name] as number);
       const least = Math.min(
         ...bitIndices(types).map((index) => table.types[index]?.capacity[name] ?? 0),
       );

@@ -3,7 +3,7 @@ import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { atOnce } from "../../../base/steps.ts";
 import { oneOf } from "../../scheduling/requirement.ts";
 import { FirstPods } from "./late-counts.ts";
-import { ANY_NODE, type Place, type TopologyGroup } from "./topology-group.ts";
+import { ANY_NODE, type NodePlace, type TopologyGroup } from "./topology-group.ts";
 
 it("the counts of first pods read the domains of each node once, even for many pods", () => {
   const counts = new Map([
@@ -13,13 +13,13 @@ it("the counts of first pods read the domains of each node once, even for many p
   const some = { key: TOPOLOGY_ZONE_LABEL_KEY, filter: ANY_NODE, counts, maxSkew: 1 };
   const group = some as unknown as TopologyGroup;
   let asked = 0;
-  const places = new Map<Place, number>();
+  const places = new Map<NodePlace, number>();
   for (let at = 0; at < 30; at++) {
     const domains = () => {
       asked++;
       return oneOf(TOPOLOGY_ZONE_LABEL_KEY, ["zone-a"]);
     };
-    places.set({ taints: [], domains } as unknown as Place, 1);
+    places.set({ taints: [], domains } as unknown as NodePlace, 1);
   }
   const firstPods = new FirstPods();
   const affinity = {} as TopologyGroup;

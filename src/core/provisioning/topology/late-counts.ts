@@ -10,9 +10,9 @@ import { within } from "../../../base/within.ts";
 import {
   anyCounted,
   domainOf,
-  type Place,
-  type Rule,
+  type NodePlace,
   type TopologyGroup,
+  type TopologyRule,
 } from "./topology-group.ts";
 
 /** A domain or a pod that a spread counts, but counted only after pods of the spread were placed. */
@@ -39,7 +39,7 @@ export interface LateFirstPod extends SpreadOfFirstPod, LateDomain {
 export const ASSUMED_HOST = "";
 
 /** Returns the nodes on which the spread's own pods were placed, each with their number. */
-export type PlacesOf = (group: TopologyGroup) => Steps<ReadonlyMap<Place, number>>;
+export type PlacesOf = (group: TopologyGroup) => Steps<ReadonlyMap<NodePlace, number>>;
 
 /**
  * How many placed pods kube-scheduler would refuse because of first pods that were counted late. Late domains do not
@@ -78,10 +78,10 @@ export function* lateDomainsOf(
 }
 
 /** The affinity of which a pod with these rules would be the first pod. Undefined: there is none. */
-export function affinityStartedBy(rules: readonly Rule[]): TopologyGroup | undefined {
+export function affinityStartedBy(rules: readonly TopologyRule[]): TopologyGroup | undefined {
   // A loop by index, because this runs for every pod that is placed.
   for (let at = 0; at < rules.length; at++) {
-    const { self, group } = rules[at] as Rule;
+    const { self, group } = rules[at] as TopologyRule;
     if (self && group.type === "affinity" && !anyCounted(group)) return group;
   }
   return undefined;
@@ -90,7 +90,7 @@ export function affinityStartedBy(rules: readonly Rule[]): TopologyGroup | undef
 /** The first pods of host groups that one plan has placed. */
 export class FirstPods {
   /** First pods that are not counted yet, in the order of placement. */
-  readonly #uncounted: (SpreadOfFirstPod & { readonly place: Place })[] = [];
+  readonly #uncounted: (SpreadOfFirstPod & { readonly place: NodePlace })[] = [];
   /** For each host affinity: the spreads for which the zone of its first pod is decided when the pod is placed. */
   readonly #spreads = new Map<TopologyGroup, TopologyGroup[]>();
 
@@ -100,7 +100,7 @@ export class FirstPods {
   }
 
   /** Records that a first pod is on a planned node and not counted yet. */
-  add({ affinity, group }: SpreadOfFirstPod, place: Place): void {
+  add({ affinity, group }: SpreadOfFirstPod, place: NodePlace): void {
     this.#uncounted.push({ affinity, group, place });
   }
 
@@ -114,7 +114,7 @@ export class FirstPods {
   }
 
   /** The spreads for which the zone of a pod with these rules must be decided when the pod is placed. */
-  spreadsOf(rules: readonly Rule[]): readonly TopologyGroup[] {
+  spreadsOf(rules: readonly TopologyRule[]): readonly TopologyGroup[] {
     if (this.#spreads.size === 0) return NONE;
     const affinity = affinityStartedBy(rules);
     return (affinity && this.#spreads.get(affinity)) ?? NONE;
@@ -147,7 +147,7 @@ const NONE: readonly TopologyGroup[] = [];
 /** The spread's own pods by domain. The caller computes this once for all first pods. */
 function podsByDomain(
   group: TopologyGroup,
-  places: ReadonlyMap<Place, number>,
+  places: ReadonlyMap<NodePlace, number>,
 ): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
   for (const [place, pods] of places) {

@@ -54,7 +54,7 @@ export interface TopologyGroup {
   /** Increases with each change of the group that may change its answer to a pod. */
   revision: number;
   /** Planned nodes with uncounted pods of the group. Later pods of an affinity may join them there. */
-  readonly uncountedOn: Place[];
+  readonly uncountedOn: NodePlace[];
   /** Where all pods of this affinity fit. Set while a plan is made for pods with this affinity. */
   groupDomains: GroupDomains | undefined;
 }
@@ -66,10 +66,10 @@ export interface GroupDomains {
   /** Whether pods equal to `sample` fit in these domains. */
   isFor(sample: Pod): boolean;
   /** Whether no other host has room for more pods of the group. Only for a rule over hosts. */
-  holdsMost(host: Place): boolean;
+  holdsMost(host: NodePlace): boolean;
 }
 
-export type Shape = Omit<
+export type GroupShape = Omit<
   TopologyGroup,
   "index" | "counts" | "perHost" | "closed" | "hosts" | "revision" | "uncountedOn" | "groupDomains"
 >;
@@ -80,7 +80,7 @@ export interface Pricing {
 }
 
 /** A node where a pod would be placed: an existing or a planned one. */
-export interface Place extends Pricing, Numbered {
+export interface NodePlace extends Pricing, Numbered {
   readonly taints: readonly Taint[];
   /** The values that the label can still have. Undefined: the node will never have the label. */
   domains(key: string): Requirement | undefined;
@@ -104,15 +104,15 @@ export type Narrowing = readonly string[] | undefined;
 export const ANY_NODE: NodeFilter = { requirements: undefined, tolerations: undefined };
 
 /** A topology rule of some equal pods. `self`: whether the group counts these pods, too. */
-export interface Rule {
+export interface TopologyRule {
   readonly group: TopologyGroup;
   readonly self: boolean;
 }
 
 /** The sum of the revisions of all these rules. While it is unchanged, earlier answers of the rules are valid. */
-export function revisionOf(rules: readonly Rule[]): number {
+export function revisionOf(rules: readonly TopologyRule[]): number {
   let sum = 0;
-  for (let at = 0; at < rules.length; at++) sum += (rules[at] as Rule).group.revision;
+  for (let at = 0; at < rules.length; at++) sum += (rules[at] as TopologyRule).group.revision;
   return sum;
 }
 
@@ -265,7 +265,7 @@ export function hasUncounted({ type, uncountedOn }: TopologyGroup): boolean {
 }
 
 /** Whether the spread may count over nodes that some of its own pods cannot use. */
-export function looksBeyond({ type, key, filter: { requirements } }: Shape): boolean {
+export function looksBeyond({ type, key, filter: { requirements } }: GroupShape): boolean {
   return (
     type === "spread" &&
     key !== HOSTNAME_LABEL_KEY &&
@@ -274,7 +274,7 @@ export function looksBeyond({ type, key, filter: { requirements } }: Shape): boo
 }
 
 /** Whether the spread counts over this node. For a planned node: whether it still may. */
-export function eligible(filter: NodeFilter, place: Place): boolean {
+export function eligible(filter: NodeFilter, place: NodePlace): boolean {
   const { requirements, tolerations } = filter;
   if (tolerations !== undefined && !areTolerated(tolerations, place.taints)) return false;
   return (
@@ -283,7 +283,7 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
 }
 
 /** Whether pods that are placed later decide if the spread counts over this planned node. */
-export function isUndecided({ requirements }: NodeFilter, place: Place): boolean {
+export function isUndecided({ requirements }: NodeFilter, place: NodePlace): boolean {
   if (requirements === undefined || place.meetsIfNarrowed === undefined) return false;
   // Most spreads count over every node, so this often-run loop ends early.
   for (let at = 0; at < requirements.length; at++) {
@@ -333,7 +333,7 @@ export function allowsOnHost(
   group: TopologyGroup,
   host: number,
   self: boolean,
-  place: Place,
+  place: NodePlace,
 ): boolean {
   const here = group.perHost.get(host);
   if (group.type === "spread") return here + (self ? 1 : 0) <= group.maxSkew;
@@ -343,7 +343,7 @@ export function allowsOnHost(
 }
 
 /** The domains of the group in which the node can be. Empty: the node does not have the label. */
-export function possibleDomains(group: TopologyGroup, place: Place): readonly string[] {
+export function possibleDomains(group: TopologyGroup, place: NodePlace): readonly string[] {
   const node = place.domains(group.key);
   if (node === undefined) return [];
   const { key, counts, filter } = group;
@@ -364,7 +364,7 @@ function united(values: readonly string[], others: readonly string[]): readonly 
 const NO_DOMAINS: readonly string[] = [];
 
 /** The domain of the node. Undefined: several are possible, or the group does not count over this node. */
-export function domainOf(group: TopologyGroup, place: Place): string | undefined {
+export function domainOf(group: TopologyGroup, place: NodePlace): string | undefined {
   if (!eligible(group.filter, place)) return undefined;
   const domains = possibleDomains(group, place);
   return domains.length === 1 ? domains[0] : undefined;

@@ -4,7 +4,7 @@ import { isEmptyBits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { areTolerated } from "../../scheduling/taints.ts";
 import type { Template } from "../pools/pool-template.ts";
-import type { NodeFilter, Shape } from "./topology-group.ts";
+import type { GroupShape, NodeFilter } from "./topology-group.ts";
 
 /**
  * The domains of this rule, with the count 0: values of its label with which a NodePool can launch a node that the rule
@@ -12,7 +12,7 @@ import type { NodeFilter, Shape } from "./topology-group.ts";
  * spot in a zone that sells none.
  */
 export function universeOf(
-  { key, filter }: Shape,
+  { key, filter }: GroupShape,
   templates: readonly Template[],
   space: RequirementSpace,
 ): Map<string, number> {

@@ -54,21 +54,21 @@ import {
   eligible,
   firstPodDomains,
   type GroupDomains,
+  type GroupShape,
   hasUncounted,
   isUndecided,
   type Labels,
   looksBeyond,
   type Narrowing,
   type NodeFilter,
+  type NodePlace,
   namespacesOf,
-  type Place,
   type Pricing,
   possibleDomains,
-  type Rule,
   reachable,
-  type Shape,
   spreadOptions,
   type TopologyGroup,
+  type TopologyRule,
   withLabelKeys,
 } from "./topology-group.ts";
 import { topologySentence } from "./topology-sentence.ts";
@@ -176,7 +176,7 @@ export class Topology {
   }
 
   /** Adds the domains of an existing node to all groups that count over the node, even if it runs no pods. */
-  addDomains(place: Place): void {
+  addDomains(place: NodePlace): void {
     for (const group of this.#groups) {
       if (group.key === HOSTNAME_LABEL_KEY || !eligible(group.filter, place)) continue;
       for (const domain of place.domains(group.key)?.values ?? []) this.addDomain(group, domain);
@@ -189,7 +189,7 @@ export class Topology {
   }
 
   /** Records that a node is, or will be, in its domains. Called again when a planned node is narrowed. */
-  addNode(place: Place): void {
+  addNode(place: NodePlace): void {
     for (const group of this.#withHosts) {
       const domain = domainOf(group, place);
       if (domain === undefined || group.hosts?.get(domain)?.has(place.hostname)) continue;
@@ -198,7 +198,7 @@ export class Topology {
     }
   }
 
-  removeNode(place: Place): void {
+  removeNode(place: NodePlace): void {
     for (const group of this.#withHosts) {
       const domain = domainOf(group, place);
       if (domain === undefined || !group.hosts?.get(domain)?.has(place.hostname)) continue;
@@ -254,7 +254,7 @@ export class Topology {
    * Counts pods of a group on a node. False: they are not counted yet, because the node's domain is open, or because it
    * is not decided whether the group counts over the node. The caller must call this again later.
    */
-  count(group: TopologyGroup, place: Place, pods = 1): boolean {
+  count(group: TopologyGroup, place: NodePlace, pods = 1): boolean {
     if (!eligible(group.filter, place)) return true;
     if (group.key === HOSTNAME_LABEL_KEY) this.#countOnHost(group, place, pods);
     else {
@@ -267,7 +267,7 @@ export class Topology {
   }
 
   /** Removes one pod on an existing node from the counts of the group. */
-  uncount(group: TopologyGroup, place: Place): void {
+  uncount(group: TopologyGroup, place: NodePlace): void {
     if (!eligible(group.filter, place)) return;
     if (group.key === HOSTNAME_LABEL_KEY) this.#addOnHost(group, this.#hosts.of(place), -1);
     else for (const domain of possibleDomains(group, place)) this.#add(group, domain, -1);
@@ -279,7 +279,7 @@ export class Topology {
     this.#set(group, domain, count);
   }
 
-  #countOnHost(group: TopologyGroup, place: Place, pods: number): void {
+  #countOnHost(group: TopologyGroup, place: NodePlace, pods: number): void {
     this.#addOnHost(group, this.#hosts.of(place), pods);
     if (place.id === undefined || !closesHosts(group)) return;
     group.closed.add(place.id);
@@ -321,14 +321,14 @@ export class Topology {
   }
 
   /** Records a planned node with pods that the group does not count yet, because the domain of the node is open. */
-  noteUncounted(group: TopologyGroup, place: Place): void {
+  noteUncounted(group: TopologyGroup, place: NodePlace): void {
     assert(place.id !== undefined, "only planned nodes have an open domain");
     if (group.uncountedOn.push(place) === 1) this.#withUncounted.push(group);
     if (group.type === "affinity") group.revision++;
   }
 
   /** Records that the first pod with this host affinity is on a planned node, uncounted by the spread. */
-  noteFirstPod(first: SpreadOfFirstPod, place: Place): void {
+  noteFirstPod(first: SpreadOfFirstPod, place: NodePlace): void {
     if (first.group.type !== "spread" || this.#journal === undefined) return;
     this.firstPods.add(first, place);
     this.#journal.push({ group: first.group, first: true });
@@ -343,7 +343,7 @@ export class Topology {
   }
 
   /** Whether planned nodes have uncounted pods of an affinity in `rules`. A pod with these rules tries them first. */
-  haveUncounted(rules: readonly Rule[]): boolean {
+  haveUncounted(rules: readonly TopologyRule[]): boolean {
     return (
       !this.#asUpstream &&
       rules.some(({ group, self }) => self && hasUncounted(group) && !anyCounted(group))
@@ -394,7 +394,7 @@ export class Topology {
    */
   options(
     group: TopologyGroup,
-    place: Place,
+    place: NodePlace,
     self: boolean,
     podDomains: Requirement,
   ): readonly Narrowing[] {
@@ -427,7 +427,7 @@ export class Topology {
   }
 
   /** Upstream's sentence for a group that cannot be satisfied. */
-  explain(group: TopologyGroup, place: Place, podDomains: Requirement): string {
+  explain(group: TopologyGroup, place: NodePlace, podDomains: Requirement): string {
     return topologySentence(group, this.counted(group), podDomains, place.domains(group.key));
   }
 
@@ -441,11 +441,11 @@ export class Topology {
   }
 
   /** The group of a rule. Rules with equal texts share a group. */
-  #asWritten(written: unknown, shape: () => Shape): TopologyGroup {
+  #asWritten(written: unknown, shape: () => GroupShape): TopologyGroup {
     return within(this.#written, JSON.stringify(written), () => this.#group(shape()));
   }
 
-  #group(shape: Shape): TopologyGroup {
+  #group(shape: GroupShape): TopologyGroup {
     const { requirements, tolerations } = shape.filter;
     const text = canonicalJson({
       ...shape,

@@ -94,15 +94,15 @@ export class OpenQuestion {
   /** Removes the limits of all pools until the question ends. */
   liftLimits(): void {
     for (const template of this.pass.templates)
-      if (isLimited(template)) template.budget = unlimited(template).budget;
+      if (isLimited(template)) template.limitsLeft = unlimited(template).limitsLeft;
   }
 
   /** Until the question ends, new nodes must cost less than this per hour. */
   onlyBelow(belowMicroUsd: number, floor: PriceFloor): void {
     for (const template of this.pass.templates) {
-      const { budget } = template;
+      const { limitsLeft } = template;
       const below = floor.below(template, belowMicroUsd);
-      template.budget = { ...budget, within: intersectionOf(budget.within, below) };
+      template.limitsLeft = { ...limitsLeft, within: intersectionOf(limitsLeft.within, below) };
     }
   }
 

@@ -13,7 +13,7 @@ import { byKey, type QueuedPod } from "../batch/queue.ts";
 import { placesHigherPriorities } from "../batch/scarcity.ts";
 import { admittedSet } from "../feasibility/admission.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
-import { type Kind, planClaims } from "../nodes/planned-claim.ts";
+import { type ClaimKind, planClaims } from "../nodes/planned-claim.ts";
 import type { Pass } from "../place.ts";
 import { PriceFloor } from "../pools/price-floor.ts";
 import { explainInSteps } from "../refusals/explain.ts";
@@ -72,7 +72,7 @@ interface Asked {
 export class WhatIf {
   readonly #cluster: PreparedCluster;
   readonly #options: SchedulingInput["options"];
-  readonly #kinds = new Map<string, Kind>();
+  readonly #kinds = new Map<string, ClaimKind>();
   #prices: PriceFloor | undefined;
 
   /** Prepares the cluster. `input.pods`: pending pods, which are placed on existing nodes before any question. */

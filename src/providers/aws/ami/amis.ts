@@ -15,7 +15,7 @@ import { AwsError, allPages, type Filter } from "../api/call.ts";
 import type { DescribeImagesInput, Image } from "../api/images-and-types.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import {
-  type Kind,
+  type ListedKind,
   type Proof,
   ProvenLists,
   type SelectorQuery,
@@ -190,7 +190,7 @@ function byIds(ids: readonly string[]): SelectorQuery {
   return { Filters: [{ Name: ID_FILTER, Values: ids }, AVAILABLE] };
 }
 
-function kind({ ec2, sts }: AwsApi, clock: Clock): Kind<Image> {
+function kind({ ec2, sts }: AwsApi, clock: Clock): ListedKind<Image> {
   const account = new TtlCache<string>(clock, ACCOUNT_MS);
   const read = async (input: DescribeImagesInput): Promise<readonly Image[]> => {
     const pages = await allPages((token) =>

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../../../base/virtual-clock.ts";
-import { Batcher } from "./batcher.ts";
+import { RequestBatcher } from "./batcher.ts";
 
 function make(
   clock: VirtualClock,
   maxItems = 10,
-): { asked: string[][]; batcher: Batcher<string, string> } {
+): { asked: string[][]; batcher: RequestBatcher<string, string> } {
   const asked: string[][] = [];
-  const batcher = new Batcher<string, string>({
+  const batcher = new RequestBatcher<string, string>({
     clock,
     idleMs: 100,
     maxMs: 250,

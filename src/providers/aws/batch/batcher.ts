@@ -34,7 +34,7 @@ interface Batch<I, O> {
 }
 
 /** Joins requests with an equal key; each caller gets its own part of the answer. */
-export class Batcher<I, O> {
+export class RequestBatcher<I, O> {
   readonly #options: BatchOptions<I, O>;
   readonly #open = new Map<string, Batch<I, O>>();
 

@@ -31,7 +31,7 @@ import { typeRequirements } from "../instancetype/requirements.ts";
 const MAX_TYPES = 60;
 
 /** An instance type that the claim may get, with its usable offerings. */
-export interface Candidate {
+export interface LaunchCandidate {
   readonly type: InstanceType;
   /**
    * The offerings that are compatible, available, of the chosen capacity type and in a zone with a subnet. Cheapest
@@ -44,7 +44,7 @@ export interface Candidate {
 export interface Candidates {
   readonly capacityType: CapacityType;
   /** The types, cheapest first. */
-  readonly types: readonly Candidate[];
+  readonly types: readonly LaunchCandidate[];
 }
 
 const REMEMBERED = 256;
@@ -155,9 +155,9 @@ function usable(
 }
 
 function onlyOfferings(
-  list: readonly Candidate[],
+  list: readonly LaunchCandidate[],
   keep: (offering: Offering) => boolean,
-): Candidate[] {
+): LaunchCandidate[] {
   return list
     .map(({ type, offerings }) => ({ type, offerings: offerings.filter(keep) }))
     .filter(({ offerings }) => offerings.length > 0);
@@ -171,7 +171,7 @@ const RESERVATION_KINDS = ["default", "capacity-block", "interruptible"];
  * capacity blocks it uses the cheapest one, of other kinds the reservation with most free capacity in each type and
  * zone. Undefined: the claim may use no reservation.
  */
-function withReservations(list: readonly Candidate[]): Candidates | undefined {
+function withReservations(list: readonly LaunchCandidate[]): Candidates | undefined {
   const all = onlyOfferings(list, (one) => one.capacityType === "reserved");
   if (all.length === 0) return undefined;
   const offerings = all.flatMap((one) => one.offerings);
@@ -214,7 +214,7 @@ export function kindOf({ labels = {} }: Offering): string {
 /**
  * Metal and accelerated types are expensive and start slowly. They are used only if required, or if no other type fits.
  */
-function withoutExotic(list: readonly Candidate[]): Candidate[] {
+function withoutExotic(list: readonly LaunchCandidate[]): LaunchCandidate[] {
   const plain = list.filter(({ type }) => !isExotic(type));
   return plain.length > 0 ? plain : [...list];
 }
@@ -227,7 +227,7 @@ function isExotic({ labels, capacity }: InstanceType): boolean {
 }
 
 /** If both capacity types are allowed, drops spot offerings that cost more than the cheapest on-demand one. */
-function cheapSpotOnly(list: readonly Candidate[]): Candidate[] {
+function cheapSpotOnly(list: readonly LaunchCandidate[]): LaunchCandidate[] {
   const prices = list
     .flatMap(({ offerings }) => offerings)
     .filter((offering) => offering.capacityType === "on-demand")
@@ -248,6 +248,6 @@ function byPrice(a: Offering, b: Offering): number {
   return a.priceMicroUsd - b.priceMicroUsd || (a.zone < b.zone ? -1 : 1);
 }
 
-function cheapest({ offerings }: Candidate): number {
+function cheapest({ offerings }: LaunchCandidate): number {
   return offerings[0]?.priceMicroUsd ?? 0;
 }

@@ -15,7 +15,7 @@ import type {
   FleetError,
   FleetInstance,
 } from "../api/launches.ts";
-import { Batcher } from "../batch/batcher.ts";
+import { RequestBatcher } from "../batch/batcher.ts";
 import { Pace } from "../batch/pace.ts";
 import { isNotFound, isPassing, isThrottled } from "../errors.ts";
 import { DeniedLaunches, withToken } from "./denied-launches.ts";
@@ -38,9 +38,9 @@ const LIVE_FILTER = { Name: "instance-state-name", Values: LIVE_STATES };
 
 /** Joins equal EC2 calls of the same moment into one. */
 export class Ec2Batches {
-  readonly #fleets: Batcher<FleetWish, FleetAnswer>;
-  readonly #lookups: Batcher<string, Instance | undefined>;
-  readonly #terminations: Batcher<string, undefined>;
+  readonly #fleets: RequestBatcher<FleetWish, FleetAnswer>;
+  readonly #lookups: RequestBatcher<string, Instance | undefined>;
+  readonly #terminations: RequestBatcher<string, undefined>;
   readonly #denied: DeniedLaunches;
 
   constructor(unpaced: Ec2Api, clock: Clock, metrics: Pick<Metrics, "observe">) {
@@ -51,7 +51,7 @@ export class Ec2Batches {
     };
     this.#denied = new DeniedLaunches(ec2, clock);
     const fleets = { ec2, tokens: new FleetTokens(), denied: this.#denied };
-    this.#fleets = new Batcher<FleetWish, FleetAnswer>({
+    this.#fleets = new RequestBatcher<FleetWish, FleetAnswer>({
       clock,
       onBatch: onBatch("create_fleet"),
       idleMs: 35,
@@ -61,12 +61,12 @@ export class Ec2Batches {
       execute: (wishes) => createFleet(fleets, wishes),
     });
     const list = { clock, idleMs: 100, maxMs: 1_000, maxItems: 500, keyOf: () => "" };
-    this.#lookups = new Batcher<string, Instance | undefined>({
+    this.#lookups = new RequestBatcher<string, Instance | undefined>({
       ...list,
       onBatch: onBatch("describe_instances"),
       execute: (ids) => describe(ec2, ids),
     });
-    this.#terminations = new Batcher<string, undefined>({
+    this.#terminations = new RequestBatcher<string, undefined>({
       ...list,
       onBatch: onBatch("terminate_instances"),
       execute: (ids) => terminate(ec2, ids),

@@ -15,14 +15,14 @@ import type {
 import type { Subnet } from "../api/network.ts";
 import { describeRefusal } from "../errors.ts";
 import { type Tags, toTagList } from "../tags/tags.ts";
-import type { Candidate } from "./candidates.ts";
+import type { LaunchCandidate } from "./candidates.ts";
 
 /** Types that share a launch template. */
 export interface TemplateGroup {
   readonly templateName: string;
   /** The image's id. Absent: the class names its own launch template, which defines the image. */
   readonly imageId: string | undefined;
-  readonly types: readonly Candidate[];
+  readonly types: readonly LaunchCandidate[];
   /** The reservation that the launch template targets. */
   readonly reservation?: ReservationTarget | undefined;
 }

@@ -50,7 +50,7 @@ import type { CapacityReservations } from "../reservation/reservations.ts";
 import type { Subnets } from "../subnet/subnets.ts";
 import { launchTags, type TagSettings, type Tags } from "../tags/tags.ts";
 import type { Bootstrap } from "../userdata/bootstrap.ts";
-import { type Candidate, type Candidates, kindOf } from "./candidates.ts";
+import { type Candidates, kindOf, type LaunchCandidate } from "./candidates.ts";
 import type { Ec2Batches } from "./ec2-batches.ts";
 import {
   describeFleetErrors,
@@ -345,13 +345,15 @@ interface Group {
   readonly cpu: CpuChoice | undefined;
   readonly kubelet: ResolvedKubelet | undefined;
   readonly reservation: ReservationTarget | undefined;
-  readonly types: Candidate[];
+  readonly types: LaunchCandidate[];
 }
 
 /**
  * The candidate, once for each reservation. A launch template targets one reservation, so each gets its own template.
  */
-function byReservation(candidate: Candidate): readonly (Candidate & Pick<Group, "reservation">)[] {
+function byReservation(
+  candidate: LaunchCandidate,
+): readonly (LaunchCandidate & Pick<Group, "reservation">)[] {
   const { type, offerings } = candidate;
   if (offerings[0]?.capacityType !== "reserved") return [{ ...candidate, reservation: undefined }];
   return offerings.flatMap((offering) => {

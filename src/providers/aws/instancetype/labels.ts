@@ -22,7 +22,7 @@ import type { CatalogueRow } from "../catalogue/catalogue.ts";
 import type { Reservation } from "../reservation/reservations.ts";
 
 /** Where the type is offered, for its labels. */
-export interface Place {
+export interface OfferedPlaces {
   readonly region: string;
   /** Zones that offer the type and have a subnet of the class. */
   readonly zones: readonly string[];
@@ -69,7 +69,7 @@ export function capacityTypesOf(info: InstanceTypeInfo): readonly ("on-demand" |
 export function labelsOf(
   info: InstanceTypeInfo,
   row: CatalogueRow | undefined,
-  place: Place,
+  place: OfferedPlaces,
 ): Readonly<Record<string, readonly string[]>> {
   const name = info.InstanceType;
   const [family = "", size = ""] = name.split(".");
@@ -117,7 +117,10 @@ export function labelsOf(
 }
 
 /** Labels that exist since v1. */
-function newLabels(info: InstanceTypeInfo, place: Place): Record<string, readonly string[]> {
+function newLabels(
+  info: InstanceTypeInfo,
+  place: OfferedPlaces,
+): Record<string, readonly string[]> {
   return {
     [aws.LABEL_NITRO_SANDBOX]: info.NitroEnclavesSupport === "supported" ? ["true"] : [],
     [aws.LABEL_INSTANCE_TENANCY]: ["default", "dedicated"],

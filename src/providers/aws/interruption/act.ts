@@ -25,10 +25,10 @@ import type { InterruptionMessage } from "./messages.ts";
 import { type ActingKind, happened, REACTIONS, type Reaction, terminating } from "./reactions.ts";
 
 /** Carries out the reaction to a message. It rejects if the message must be received again. */
-export type Act = (message: InterruptionMessage) => Promise<void>;
+export type HandleMessage = (message: InterruptionMessage) => Promise<void>;
 
 /** Resolves when the message is handled; rejects if it must be received again. */
-export function createActor(deps: AwsDeps, parts: AwsParts): Act {
+export function createActor(deps: AwsDeps, parts: AwsParts): HandleMessage {
   /** UIDs of claims that were deleted here. The mirror may still show them as not deleted. */
   const asked = new Set<string>();
   const nodes = deps.mirrors.of(NODE);

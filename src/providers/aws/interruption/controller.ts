@@ -10,7 +10,7 @@ import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/manag
 import type { QueueMessage } from "../api/sqs.ts";
 import { describeError } from "../errors.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
-import { type Act, createActor } from "./act.ts";
+import { createActor, type HandleMessage } from "./act.ts";
 import { parseMessage } from "./messages.ts";
 import { BATCH, InterruptionQueue, LONG_POLL_S } from "./queue.ts";
 
@@ -91,7 +91,7 @@ export function interruptionController(
 /** Whether the message may be deleted: it was handled, or nobody can handle it. */
 async function handle(
   { clock, metrics, log }: Pick<AwsDeps, "clock" | "metrics" | "log">,
-  act: Act,
+  act: HandleMessage,
   received: QueueMessage,
 ): Promise<boolean> {
   const messageId = received.MessageId;

@@ -9,7 +9,7 @@ import { parseDuration } from "../../../base/duration.ts";
 import { isObject } from "../../../base/json.ts";
 import { parseNano, parseUnits } from "../../../base/quantity.ts";
 import { compileProblems, expressionsOf } from "./expressions.ts";
-import { EVERYWHERE, type Leaf, SETTINGS, type Shape } from "./settings.ts";
+import { EVERYWHERE, type KubeletShape, type Leaf, SETTINGS } from "./settings.ts";
 
 /** AMI families whose nodes use all kubelet settings of the class. */
 const READ_ALL: readonly AmiFamily[] = ["AL2023", "Custom"];
@@ -63,7 +63,11 @@ function settingProblems(kubelet: KubeletConfiguration | undefined): readonly st
 const HOLDS_SECRETS = "spec.kubelet.staticPodURLHeader";
 
 /** Errors of one kubelet setting. `shape` undefined: the kubelet has no such field. */
-function fieldProblems(field: string, value: unknown, shape: Shape | undefined): readonly string[] {
+function fieldProblems(
+  field: string,
+  value: unknown,
+  shape: KubeletShape | undefined,
+): readonly string[] {
   if (shape === undefined)
     return [`${field}: KubeletConfiguration v1beta1 has no such field; mind its spelling`];
   const shown = field.startsWith(HOLDS_SECRETS) ? "what it holds" : JSON.stringify(value);

@@ -5,14 +5,14 @@
  */
 
 /** The form that a value must have. */
-export type Shape =
+export type KubeletShape =
   | Leaf
-  | { readonly list: Shape }
-  | { readonly map: Shape }
-  | { readonly object: Fields };
+  | { readonly list: KubeletShape }
+  | { readonly map: KubeletShape }
+  | { readonly object: KubeletFields };
 
 /** Kubelet fields by name, with the shape of their values. */
-export type Fields = ReadonlyMap<string, Shape>;
+export type KubeletFields = ReadonlyMap<string, KubeletShape>;
 
 /** A single value. A duration is text such as 1m30s; only a signed one may be negative. */
 export type Leaf =
@@ -45,13 +45,13 @@ export const EVERYWHERE: ReadonlySet<string> = new Set([
 ]);
 
 /** Fields named in one text, all of the same shape. */
-type Row = readonly [names: string, shape: Shape];
+type Row = readonly [names: string, shape: KubeletShape];
 
-function fields(...rows: readonly Row[]): Fields {
+function fields(...rows: readonly Row[]): KubeletFields {
   return new Map(rows.flatMap(([names, shape]) => names.split(/\s+/).map((name) => [name, shape])));
 }
 
-function object(...rows: readonly Row[]): Shape {
+function object(...rows: readonly Row[]): KubeletShape {
   return { object: fields(...rows) };
 }
 
@@ -77,7 +77,7 @@ const LOGGING = object(
 );
 
 /** Shapes by the name of the setting. registerWithTaints is left out, because Karpenter writes it. */
-export const SETTINGS: Fields = fields(
+export const SETTINGS: KubeletFields = fields(
   [
     `cgroupsPerQOS cpuCFSQuota enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler
     enableDebuggingHandlers enableProfilingHandler enableServer enableSystemLogHandler enableSystemLogQuery failCgroupV1

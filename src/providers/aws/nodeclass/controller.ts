@@ -51,7 +51,7 @@ import {
   isInAwsWords,
   newlyWrong,
 } from "./status.ts";
-import type { Refusal } from "./trials.ts";
+import type { TrialRefusal } from "./trials.ts";
 
 /**
  * Interval of reading subnets, security groups, images and so on again. Each of these has a cache with a time of
@@ -199,7 +199,7 @@ async function problemOf(
   parts: AwsParts,
   nodeClass: AwsClass,
   resolved: boolean,
-): Promise<Refusal | undefined> {
+): Promise<TrialRefusal | undefined> {
   if (nodeClass.unreadable !== undefined)
     return { reason: "SpecUnreadable", message: nodeClass.unreadable };
   const problem = await specProblem(deps, parts, nodeClass);

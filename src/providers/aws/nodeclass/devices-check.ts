@@ -4,7 +4,7 @@
  * on the claim.
  */
 import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";
-import type { Refusal } from "./trials.ts";
+import type { TrialRefusal } from "./trials.ts";
 
 const WITHOUT_IOPS: ReadonlySet<string> = new Set(["gp2", "st1", "sc1", "standard"]);
 const WITHOUT_THROUGHPUT: ReadonlySet<string> = new Set([...WITHOUT_IOPS, "io1", "io2"]);
@@ -14,7 +14,7 @@ const NEEDS_IOPS: ReadonlySet<string> = new Set(["io1", "io2"]);
  * Why EBS does not support these volumes. Undefined: nothing is wrong. A volume without a type gets the image's, which
  * only EC2 can check.
  */
-export function deviceProblem(devices: readonly BlockDeviceMapping[]): Refusal | undefined {
+export function deviceProblem(devices: readonly BlockDeviceMapping[]): TrialRefusal | undefined {
   const problems = devices.flatMap((device, index) => problemsOf(device, index));
   if (problems.length === 0) return undefined;
   return { reason: "BlockDeviceMappingsInvalid", message: problems.join("; ") };

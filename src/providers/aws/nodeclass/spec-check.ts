@@ -10,7 +10,7 @@ import { kubeletProblem } from "../kubelet/check.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { userData } from "../userdata/user-data.ts";
 import { deviceProblem } from "./devices-check.ts";
-import type { Refusal } from "./trials.ts";
+import type { TrialRefusal } from "./trials.ts";
 
 /** Maximum size of user data before base64. upstream: EC2's limit */
 const MOST_USER_DATA_BYTES = 16_384;
@@ -20,7 +20,7 @@ export async function specProblem(
   deps: Pick<AwsDeps, "settings">,
   parts: Pick<AwsParts, "facts">,
   nodeClass: AwsClass,
-): Promise<Refusal | undefined> {
+): Promise<TrialRefusal | undefined> {
   const cidr = nodeClass.amiFamily === "AL2023" ? await serviceCidr(parts) : undefined;
   if (typeof cidr === "object") return cidr;
   const expressionsAllowed = deps.settings.kubeletExpressions === true;
@@ -32,7 +32,7 @@ export async function specProblem(
   );
 }
 
-async function serviceCidr({ facts }: Pick<AwsParts, "facts">): Promise<string | Refusal> {
+async function serviceCidr({ facts }: Pick<AwsParts, "facts">): Promise<string | TrialRefusal> {
   const reason = "ClusterCIDRResolutionFailed";
   try {
     const cidr = await facts.serviceCidr();
@@ -49,7 +49,7 @@ async function userDataProblem(
   { facts }: Pick<AwsParts, "facts">,
   nodeClass: AwsClass,
   clusterCidr: string | undefined,
-): Promise<Refusal | undefined> {
+): Promise<TrialRefusal | undefined> {
   const custom = nodeClass.userData;
   if (custom === undefined) return undefined;
   // Checked before parsing: EC2 would refuse a longer text anyway.
@@ -74,7 +74,7 @@ async function userDataProblem(
   }
 }
 
-function tooLongForEc2(joined: string, text: string): Refusal | undefined {
+function tooLongForEc2(joined: string, text: string): TrialRefusal | undefined {
   const bytes = Buffer.byteLength(text);
   if (bytes <= MOST_USER_DATA_BYTES) return undefined;
   const message = `spec.userData: ${joined}it has ${bytes} bytes, EC2 takes ${MOST_USER_DATA_BYTES}; load the rest from elsewhere at boot`;

@@ -28,7 +28,7 @@ export interface TrialInput {
 }
 
 /** A refusal, as reason and message of the condition. */
-export interface Refusal {
+export interface TrialRefusal {
   readonly reason: string;
   readonly message: string;
 }
@@ -37,7 +37,7 @@ export interface Refusal {
 export class Trials {
   readonly #ec2: Ec2Api;
   readonly #clusterName: string;
-  readonly #cache: TtlCache<Refusal | undefined>;
+  readonly #cache: TtlCache<TrialRefusal | undefined>;
 
   constructor(ec2: Ec2Api, clock: Clock, clusterName: string) {
     this.#ec2 = ec2;
@@ -46,7 +46,7 @@ export class Trials {
   }
 
   /** Why AWS would refuse a launch. Undefined: it would not. Rejects if AWS gave no verdict; then ask again. */
-  of(input: TrialInput): Promise<Refusal | undefined> {
+  of(input: TrialInput): Promise<TrialRefusal | undefined> {
     const { nodeClass, subnets, securityGroups, amis, instanceProfile } = input;
     const key = canonicalJson([
       nodeClass.id,
@@ -66,7 +66,7 @@ export class Trials {
       });
   }
 
-  async #try(input: TrialInput): Promise<Refusal | undefined> {
+  async #try(input: TrialInput): Promise<TrialRefusal | undefined> {
     const { nodeClass, subnets, securityGroups, amis, instanceProfile } = input;
     const [ami] = amis;
     if (ami === undefined) return undefined;
@@ -109,7 +109,7 @@ export class Trials {
     );
     if (fleet !== undefined) return fleet;
     // One subnet that allows a launch is enough. If none does, the refusal for the first one is reported.
-    let first: Refusal | undefined;
+    let first: TrialRefusal | undefined;
     for (const { SubnetId } of subnets) {
       const run = await refusal("RunInstancesAuthCheckFailed", () =>
         this.#ec2.runInstances({
@@ -145,9 +145,9 @@ const NO_PROFILE = "InstanceProfileNotFound";
 
 class NoProfileError extends Error {
   override readonly name = "NoProfileError";
-  readonly refusal: Refusal;
+  readonly refusal: TrialRefusal;
 
-  constructor(refusal: Refusal) {
+  constructor(refusal: TrialRefusal) {
     super(refusal.message);
     this.refusal = refusal;
   }
@@ -159,7 +159,10 @@ const NO_PERMISSION = /UnauthorizedOperation|AccessDenied|AuthFailure/;
  * The refusal if a permission or the instance profile is missing. Undefined: the dry run succeeded, or failed for
  * another reason. Rejects if AWS was not available or throttled the call.
  */
-async function refusal(reason: string, call: () => Promise<unknown>): Promise<Refusal | undefined> {
+async function refusal(
+  reason: string,
+  call: () => Promise<unknown>,
+): Promise<TrialRefusal | undefined> {
   try {
     await call();
     return undefined;

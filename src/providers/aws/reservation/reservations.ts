@@ -16,7 +16,7 @@ import type {
 import { isNotFound } from "../errors.ts";
 import type { ById } from "../selection/by-id.ts";
 import {
-  type Kind,
+  type ListedKind,
   type Proof,
   ProvenLists,
   type SelectorQuery,
@@ -134,7 +134,7 @@ export class CapacityReservations {
     );
   }
 
-  #kind(ec2: Ec2Api): Kind<CapacityReservation> {
+  #kind(ec2: Ec2Api): ListedKind<CapacityReservation> {
     const read = async (input: DescribeCapacityReservationsInput) => {
       const pages = await allPages((token) =>
         ec2.describeCapacityReservations({ ...input, ...token }),

@@ -8,7 +8,7 @@ import type { Logger } from "../../../base/log.ts";
 import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { SecurityGroup } from "../api/network.ts";
-import { type Kind, type Proof, ProvenLists } from "../selection/proven-lists.ts";
+import { type ListedKind, type Proof, ProvenLists } from "../selection/proven-lists.ts";
 import { type FilterNames, selectorQueries } from "../subnet/filters.ts";
 
 const PAGE = 500;
@@ -47,7 +47,7 @@ export class SecurityGroups {
 
 const FILTERS: FilterNames = { idFilter: "group-id", nameFilter: "group-name" };
 
-function kind(ec2: Ec2Api): Kind<SecurityGroup> {
+function kind(ec2: Ec2Api): ListedKind<SecurityGroup> {
   const { idFilter, nameFilter } = FILTERS;
   const read = async (input: Parameters<Ec2Api["describeSecurityGroups"]>[0]) => {
     const pages = await allPages((token) => ec2.describeSecurityGroups({ ...input, ...token }));

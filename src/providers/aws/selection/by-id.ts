@@ -7,7 +7,7 @@ import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { StandingProblems } from "../../../base/standing-problems.ts";
 import { AwsError } from "../api/call.ts";
-import { Batcher } from "../batch/batcher.ts";
+import { RequestBatcher } from "../batch/batcher.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { describeError, isThrottled } from "../errors.ts";
 
@@ -48,13 +48,13 @@ export class AnswersById<T> {
   readonly #kind: ByIdKind<T>;
   readonly #problems: StandingProblems;
   readonly #answers: TtlCache<ById<T>>;
-  readonly #batcher: Batcher<string, ById<T>>;
+  readonly #batcher: RequestBatcher<string, ById<T>>;
 
   constructor({ kind, clock, log, refreshMs }: AnswersByIdDeps<T>) {
     this.#kind = kind;
     this.#problems = new StandingProblems(log, clock);
     this.#answers = new TtlCache(clock, refreshMs, 0);
-    this.#batcher = new Batcher({
+    this.#batcher = new RequestBatcher({
       ...{ clock, idleMs: IDLE_MS, maxMs: MAX_MS, maxItems: MAX_IDS },
       keyOf: () => "",
       execute: (ids) => this.#execute(ids),

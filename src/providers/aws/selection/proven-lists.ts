@@ -29,7 +29,7 @@ export interface SelectorQuery {
 }
 
 /** One kind of object: how EC2 is asked for it, and the fields that filters read. */
-export interface Kind<T> extends ByIdKind<T> {
+export interface ListedKind<T> extends ByIdKind<T> {
   /** EC2's filter by ID, such as `subnet-id`. Undefined: EC2 has none for the kind. */
   readonly idFilter: string | undefined;
   /** Whether an object stays selected for an hour that EC2 neither lists nor describes any more. */
@@ -50,11 +50,17 @@ export interface Kind<T> extends ByIdKind<T> {
  * - `doubted`: EC2's list and its answer by ID contradict each other. Or a query needs the ID of the account, which is
  *   not known.
  */
-export type Verdict = "selected" | "refused" | "unknown" | "excluded" | "unanswered" | "doubted";
+export type ProofVerdict =
+  | "selected"
+  | "refused"
+  | "unknown"
+  | "excluded"
+  | "unanswered"
+  | "doubted";
 
 /** What is proven about an ID, and the object as EC2 describes it by ID. */
 export interface Proof<T> {
-  readonly verdict: Verdict;
+  readonly verdict: ProofVerdict;
   readonly one: T | undefined;
 }
 
@@ -84,7 +90,7 @@ interface Memory<T> {
 
 /** The dependencies of {@link ProvenLists}. */
 export interface ProvenListsDeps<T> {
-  readonly kind: Kind<T>;
+  readonly kind: ListedKind<T>;
   readonly clock: Clock;
   readonly log: Logger;
   /** How long a list, and an answer by ID, are kept. */
@@ -93,7 +99,7 @@ export interface ProvenListsDeps<T> {
 
 /** The selected objects of one kind, for each selector. */
 export class ProvenLists<T> {
-  readonly #kind: Kind<T>;
+  readonly #kind: ListedKind<T>;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #told: StandingProblems;

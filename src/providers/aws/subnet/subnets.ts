@@ -9,7 +9,7 @@ import type { Logger } from "../../../base/log.ts";
 import { allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { Subnet } from "../api/network.ts";
-import { type Kind, type Proof, ProvenLists } from "../selection/proven-lists.ts";
+import { type ListedKind, type Proof, ProvenLists } from "../selection/proven-lists.ts";
 import { type FilterNames, selectorQueries } from "./filters.ts";
 
 const PAGE = 500;
@@ -95,7 +95,7 @@ export class Subnets {
     return this.#counts.get(SubnetId) ?? AvailableIpAddressCount;
   }
 
-  #kind(ec2: Ec2Api): Kind<Subnet> {
+  #kind(ec2: Ec2Api): ListedKind<Subnet> {
     const { idFilter } = FILTERS;
     const read = async (input: Parameters<Ec2Api["describeSubnets"]>[0]) => {
       const pages = await allPages((token) => ec2.describeSubnets({ ...input, ...token }));

@@ -5,7 +5,7 @@
  */
 import { requestVerb } from "../../../kube/client/request-verb.ts";
 import type { KubeRequest } from "../../../kube/transport/transport.ts";
-import type { Target } from "../request/routing.ts";
+import type { RoutedRequest } from "../request/routing.ts";
 import { asBoolean } from "../request/selectors.ts";
 import { ApiError } from "../request/status.ts";
 
@@ -31,7 +31,7 @@ export type Attributes = ResourceAttributes | PathAttributes;
 
 /** The attributes of a request. upstream: apiserver/pkg/endpoints/request/requestinfo.go. */
 export function attributesOf(
-  { path, query, resource }: Target,
+  { path, query, resource }: RoutedRequest,
   method: KubeRequest["method"],
 ): Attributes {
   if (resource === undefined) return { verb: method.toLowerCase(), path };

@@ -12,7 +12,7 @@ import type { Store } from "../store/store.ts";
 import type { Attributes } from "./attributes.ts";
 
 /** Whether the request is allowed. */
-export interface Verdict {
+export interface AccessVerdict {
   readonly allowed: boolean;
   /** Which binding allows the request, or an error found during the search; "" if there is nothing to say. */
   readonly reason: string;
@@ -40,7 +40,7 @@ export function isMaster(user: User): boolean {
 }
 
 /** Decides by RBAC. Members of system:masters may do everything. */
-export function authorize(store: Store, user: User, attributes: Attributes): Verdict {
+export function authorize(store: Store, user: User, attributes: Attributes): AccessVerdict {
   if (isMaster(user)) return { allowed: true, reason: "" };
   const problems: string[] = [];
   const namespace = "path" in attributes ? "" : attributes.namespace;

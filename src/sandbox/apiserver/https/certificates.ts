@@ -7,7 +7,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { join } from "node:path";
 
 /** The server's certificate and key, its CA, and the administrator's token. */
-export interface Identity {
+export interface ApiServerIdentity {
   readonly caPem: string;
   readonly certificatePem: string;
   readonly keyPem: string;
@@ -30,7 +30,7 @@ const NOT_AFTER = new Date(Date.UTC(2049, 0, 1));
  * Reads the identity from `directory`, or creates one there. Afterwards only the owner may read its files.
  * Rejects if the directory has some of the files but not all, so that no foreign files are overwritten.
  */
-export async function identityIn(directory: string): Promise<Identity> {
+export async function identityIn(directory: string): Promise<ApiServerIdentity> {
   const at = (file: string): string => join(directory, file);
   const names = Object.values(FILES);
   const found = names.filter((file) => existsSync(at(file)));
@@ -51,7 +51,10 @@ export async function identityIn(directory: string): Promise<Identity> {
   const identity = await makeIdentity();
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   for (const [field, file] of Object.entries(FILES))
-    writeFileSync(at(file), identity[field as keyof Identity], { mode: 0o600, flag: "wx" });
+    writeFileSync(at(file), identity[field as keyof ApiServerIdentity], {
+      mode: 0o600,
+      flag: "wx",
+    });
   return identity;
 }
 
@@ -65,7 +68,7 @@ function closeToOthers(file: string): void {
  * A new identity in memory. The key of the authority signs once and is not kept. Tests use it for webhook
  * servers, too.
  */
-export async function makeIdentity(): Promise<Identity> {
+export async function makeIdentity(): Promise<ApiServerIdentity> {
   // Imported here, because a second start reads certificates from files and does not need it. `default`: a
   // CommonJS package loaded by the bundle has no other export.
   const { generate } = (await import("selfsigned")).default;

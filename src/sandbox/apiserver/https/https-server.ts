@@ -13,7 +13,7 @@ import { errorText } from "../../../base/error-text.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { KubeRequest, KubeStream } from "../../../kube/transport/transport.ts";
 import { writeAsTaken } from "../../../kube/transport/write-as-taken.ts";
-import { CallerGone, type Exchange, Refusal } from "../../../listen/exchange.ts";
+import { CallerGone, type Exchange, RequestRefusal } from "../../../listen/exchange.ts";
 import type { Limits } from "../../../listen/limits.ts";
 import { startListener } from "../../../listen/listener.ts";
 import { LIMITS } from "../../../readers/limits.ts";
@@ -189,7 +189,7 @@ async function bodyOf(exchange: Exchange, contentType: string): Promise<unknown>
 
 function asApiError(error: unknown): never {
   if (error instanceof CallerGone) throw badRequest(error.message);
-  if (!(error instanceof Refusal)) throw error;
+  if (!(error instanceof RequestRefusal)) throw error;
   const reason = error.status === 413 ? "RequestEntityTooLarge" : "TooManyRequests";
   throw new ApiError(error.status, reason, error.message);
 }

@@ -36,9 +36,9 @@ import { lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import {
   entriesOf,
   entryFor,
-  type Identity,
   isEntryOf,
   type ManagedEntry,
+  type ManagerIdentity,
   ownable,
   sorted,
   withFields,
@@ -102,7 +102,7 @@ function applyTo(
   call: Call,
   current: KubeObject,
   config: KubeObject,
-  identity: Identity,
+  identity: ManagerIdentity,
   owned: FieldSet,
 ): Applied {
   const { schema } = call.definition;
@@ -137,7 +137,7 @@ function knownEntries(call: Call, current: KubeObject): readonly ManagedEntry[] 
   const entries = entriesOf(current);
   if (entries.length > 0) return entries;
   const { definition, engine } = call;
-  const identity: Identity = {
+  const identity: ManagerIdentity = {
     manager: BEFORE_FIRST_APPLY,
     operation: "Update",
     apiVersion: groupVersionOf(definition),
@@ -253,7 +253,7 @@ function configOf(call: Call, subresource: string): KubeObject {
   return { ...part, ...(status === undefined ? {} : { status }) } as KubeObject;
 }
 
-function identityOf(call: Call, subresource: string): Identity {
+function identityOf(call: Call, subresource: string): ManagerIdentity {
   const manager = call.query.get("fieldManager") ?? "";
   if (manager === "") {
     throw invalid({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [

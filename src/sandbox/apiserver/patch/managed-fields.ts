@@ -126,7 +126,7 @@ export function ownedAfterScale(
     withFields(entry, difference(fromFieldsV1(entry.fieldsV1), number)),
   );
   if (replicas === 0) return others;
-  const identity: Identity = {
+  const identity: ManagerIdentity = {
     manager: managerOf(call),
     operation: "Update",
     apiVersion: groupVersionOf(call.definition),
@@ -165,12 +165,12 @@ function isEntry(entry: Partial<ManagedEntry>): entry is ManagedEntry {
 interface Takeover {
   readonly changed: FieldSet;
   readonly removed: FieldSet;
-  readonly identity: Identity;
+  readonly identity: ManagerIdentity;
   readonly time: string;
 }
 
 /** Identifies a manager. Entries with equal identity are merged. */
-export interface Identity {
+export interface ManagerIdentity {
   readonly manager: string;
   readonly operation: ManagedEntry["operation"];
   readonly apiVersion: string;
@@ -201,7 +201,7 @@ function groupOf(apiVersion: string): string {
 }
 
 /** True if the entry belongs to this manager, operation, version and subresource. */
-export function isEntryOf(entry: ManagedEntry, identity: Identity): boolean {
+export function isEntryOf(entry: ManagedEntry, identity: ManagerIdentity): boolean {
   return (
     entry.manager === identity.manager &&
     entry.operation === identity.operation &&
@@ -212,7 +212,7 @@ export function isEntryOf(entry: ManagedEntry, identity: Identity): boolean {
 
 /** A new entry with these fields. */
 export function entryFor(
-  identity: Identity,
+  identity: ManagerIdentity,
   fields: FieldSet,
   time: string | undefined,
 ): ManagedEntry {
@@ -242,7 +242,7 @@ function capped(entries: ManagedEntry[]): ManagedEntry[] {
   const old = byAge.slice(0, updates.length - MAX_UPDATE_MANAGERS + 1);
   const last = old.at(-1) as ManagedEntry;
   const joined = old.reduce((set, entry) => union(set, fromFieldsV1(entry.fieldsV1)), EMPTY);
-  const identity: Identity = {
+  const identity: ManagerIdentity = {
     manager: ANCIENT,
     operation: "Update",
     apiVersion: last.apiVersion,

@@ -9,7 +9,7 @@ import type { Call } from "../engine.ts";
 import { writeOwned } from "../objects/direct-write.ts";
 import { callOn, storageDefinition } from "../request/internal-call.ts";
 import { forbidden } from "../request/status.ts";
-import { type Amounts, nano } from "./amounts.ts";
+import { nano, type QuotaAmounts } from "./amounts.ts";
 import { isAbout, type Quota } from "./scopes.ts";
 import { added, subtracted, unnamed, usageOf } from "./usage.ts";
 
@@ -51,8 +51,8 @@ function charge(
   call: Call,
   { object, operation }: Admission<KubeObject>,
   quota: Quota,
-  delta: Amounts,
-): Amounts | undefined {
+  delta: QuotaAmounts,
+): QuotaAmounts | undefined {
   const { definition } = call;
   const refuse = (why: string) => forbidden(definition, object.metadata.name, why);
   const { name } = quota.metadata;
@@ -77,7 +77,8 @@ function charge(
       nano(after[resource] as string) > nano(hard[resource] as string),
   );
   if (exceeded.length === 0) return after;
-  const print = (amounts: Amounts) => exceeded.map((key) => `${key}=${amounts[key]}`).join(",");
+  const print = (amounts: QuotaAmounts) =>
+    exceeded.map((key) => `${key}=${amounts[key]}`).join(",");
   throw refuse(
     `exceeded quota: ${name}, requested: ${print(wanted)}, used: ${print(used)}, limited: ${print(hard)}`,
   );

@@ -4,19 +4,19 @@ import { canonicalQuantity } from "../../../base/canonical-quantity.ts";
 import { parseNano } from "../../../base/quantity.ts";
 
 /** Quantities by resource name. */
-export type Amounts = Readonly<Record<string, string | number>>;
+export type QuotaAmounts = Readonly<Record<string, string | number>>;
 
 /** Requests and limits as written, before they are parsed. */
-export interface Resources {
-  readonly requests?: Amounts;
-  readonly limits?: Amounts;
+export interface ContainerResources {
+  readonly requests?: QuotaAmounts;
+  readonly limits?: QuotaAmounts;
 }
 
 /** The fields of a container that quotas read. */
 export interface Container {
   readonly name: string;
   readonly restartPolicy?: string;
-  readonly resources?: Resources;
+  readonly resources?: ContainerResources;
 }
 
 const KIBI = 1_024n * 1_000_000_000n;
@@ -26,7 +26,7 @@ export function totals(
   containers: readonly Container[],
   initContainers: readonly Container[],
   which: "requests" | "limits",
-): Amounts {
+): QuotaAmounts {
   const sum = new Map<string, bigint>();
   const spelled = new Map<string, string>();
   const peak = new Map<string, bigint>();

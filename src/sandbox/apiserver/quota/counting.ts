@@ -8,7 +8,7 @@ import { deepEqual } from "../../../base/json.ts";
 import type { Engine } from "../engine.ts";
 import type { StoreEvent } from "../store/store.ts";
 import { QUOTAS, writeStatus } from "./admission.ts";
-import { type Amounts, nano } from "./amounts.ts";
+import { nano, type QuotaAmounts } from "./amounts.ts";
 import { isAbout, type Quota } from "./scopes.ts";
 import { added, takes, usageOf } from "./usage.ts";
 
@@ -60,7 +60,7 @@ function hasEnded(pod: KubeObject | undefined): boolean {
 function count(engine: Engine, quota: Quota): void {
   const hard = quota.spec?.hard ?? {};
   const resources = Object.keys(hard).sort();
-  let sum: Amounts = Object.fromEntries(resources.map((resource) => [resource, "0"]));
+  let sum: QuotaAmounts = Object.fromEntries(resources.map((resource) => [resource, "0"]));
   const kinds = engine.registry
     .list()
     .filter(

@@ -8,7 +8,13 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import type { Admission } from "../admission/admission-request.ts";
 import type { Call } from "../engine.ts";
 import { forbidden } from "../request/status.ts";
-import { type Amounts, type Container, nano, type Resources, totals } from "./amounts.ts";
+import {
+  type Container,
+  type ContainerResources,
+  nano,
+  type QuotaAmounts,
+  totals,
+} from "./amounts.ts";
 
 interface PodShape extends KubeObject {
   readonly spec?: {
@@ -19,11 +25,11 @@ interface PodShape extends KubeObject {
 
 interface LimitItem {
   readonly type: string;
-  readonly min?: Amounts;
-  readonly max?: Amounts;
-  readonly default?: Amounts;
-  readonly defaultRequest?: Amounts;
-  readonly maxLimitRequestRatio?: Amounts;
+  readonly min?: QuotaAmounts;
+  readonly max?: QuotaAmounts;
+  readonly default?: QuotaAmounts;
+  readonly defaultRequest?: QuotaAmounts;
+  readonly maxLimitRequestRatio?: QuotaAmounts;
 }
 
 interface LimitRange extends KubeObject {
@@ -100,16 +106,16 @@ function rangesOf(call: Call, { metadata }: KubeObject): readonly LimitRange[] {
 }
 
 /** Joins the amounts, with resources in order of their names. If several have a resource, the last one counts. */
-function merged(all: readonly (Amounts | undefined)[]): Amounts {
-  const result = Object.assign({}, ...all) as Amounts;
+function merged(all: readonly (QuotaAmounts | undefined)[]): QuotaAmounts {
+  const result = Object.assign({}, ...all) as QuotaAmounts;
   return Object.fromEntries(Object.entries(result).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function missing(have: Amounts | undefined, wanted: Amounts): readonly string[] {
+function missing(have: QuotaAmounts | undefined, wanted: QuotaAmounts): readonly string[] {
   return Object.keys(wanted).filter((resource) => have?.[resource] === undefined);
 }
 
-function part(name: "requests" | "limits", amounts: Amounts): Resources {
+function part(name: "requests" | "limits", amounts: QuotaAmounts): ContainerResources {
   return Object.keys(amounts).length === 0 ? {} : { [name]: amounts };
 }
 
@@ -126,7 +132,10 @@ function podProblems(item: LimitItem, { spec }: PodShape): readonly string[] {
   });
 }
 
-function problemsOf(item: LimitItem, { requests = {}, limits = {} }: Resources): readonly string[] {
+function problemsOf(
+  item: LimitItem,
+  { requests = {}, limits = {} }: ContainerResources,
+): readonly string[] {
   return [
     ...each(item.min, (resource, bound) => {
       const what = `minimum ${resource} usage per ${item.type} is ${bound}`;
@@ -160,7 +169,7 @@ function problemsOf(item: LimitItem, { requests = {}, limits = {} }: Resources):
 
 function claimProblems(item: LimitItem, claim: KubeObject): readonly string[] {
   if (item.type !== "PersistentVolumeClaim") return [];
-  const { spec } = claim as KubeObject & { spec?: { resources?: Resources } };
+  const { spec } = claim as KubeObject & { spec?: { resources?: ContainerResources } };
   const requests = spec?.resources?.requests ?? {};
   const check = (word: string, isBeyond: (asked: bigint, bound: bigint) => boolean) =>
     function problem(resource: string, bound: string | number): string | undefined {
@@ -184,7 +193,7 @@ function claimProblems(item: LimitItem, claim: KubeObject): readonly string[] {
 }
 
 function each(
-  bounds: Amounts | undefined,
+  bounds: QuotaAmounts | undefined,
   problem: (resource: string, bound: string | number) => string | undefined,
 ): readonly string[] {
   return Object.entries(bounds ?? {})

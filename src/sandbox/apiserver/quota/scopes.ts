@@ -3,17 +3,17 @@
  * upstream: kubernetes pkg/quota/v1/evaluator/core/pods.go podMatchesScopeFunc
  */
 import type { KubeObject } from "../../../apis/meta.ts";
-import type { Amounts } from "./amounts.ts";
+import type { QuotaAmounts } from "./amounts.ts";
 import { type Counted, takes } from "./usage.ts";
 
 /** A ResourceQuota. */
 export interface Quota extends KubeObject {
   readonly spec?: {
-    readonly hard?: Amounts;
+    readonly hard?: QuotaAmounts;
     readonly scopes?: readonly string[];
     readonly scopeSelector?: { readonly matchExpressions?: readonly ScopeExpression[] };
   };
-  readonly status?: { readonly hard?: Amounts; readonly used?: Amounts };
+  readonly status?: { readonly hard?: QuotaAmounts; readonly used?: QuotaAmounts };
 }
 
 interface ScopeExpression {
@@ -44,7 +44,12 @@ interface Affinity {
 }
 
 /** Whether the quota counts the object, as far as its scopes and the resources in `hard` decide. */
-export function isAbout(quota: Quota, hard: Amounts, kind: Counted, object: KubeObject): boolean {
+export function isAbout(
+  quota: Quota,
+  hard: QuotaAmounts,
+  kind: Counted,
+  object: KubeObject,
+): boolean {
   if (!Object.keys(hard).some((resource) => takes(kind, resource))) return false;
   const { scopes = [], scopeSelector } = quota.spec ?? {};
   const expressions = [

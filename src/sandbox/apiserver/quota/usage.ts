@@ -5,7 +5,14 @@
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
-import { type Amounts, type Container, nano, type Resources, spell, totals } from "./amounts.ts";
+import {
+  type Container,
+  type ContainerResources,
+  nano,
+  type QuotaAmounts,
+  spell,
+  totals,
+} from "./amounts.ts";
 
 /** A kind as quotas name it. */
 export interface Counted {
@@ -17,8 +24,8 @@ interface Pod extends KubeObject {
   readonly spec?: {
     readonly containers?: readonly Container[];
     readonly initContainers?: readonly Container[];
-    readonly overhead?: Amounts;
-    readonly resources?: Resources;
+    readonly overhead?: QuotaAmounts;
+    readonly resources?: ContainerResources;
   };
   readonly status?: { readonly phase?: string };
 }
@@ -34,7 +41,7 @@ interface Service extends KubeObject {
 interface Claim extends KubeObject {
   readonly spec?: {
     readonly storageClassName?: string;
-    readonly resources?: { readonly requests?: Amounts };
+    readonly resources?: { readonly requests?: QuotaAmounts };
   };
 }
 
@@ -61,7 +68,11 @@ export const COMPUTE: ReadonlySet<string> = new Set([
 ]);
 
 /** What one object counts against quotas. upstream: pkg/quota/v1/evaluator of Kubernetes. */
-export function usageOf({ group, plural }: Counted, object: KubeObject, nowMs: number): Amounts {
+export function usageOf(
+  { group, plural }: Counted,
+  object: KubeObject,
+  nowMs: number,
+): QuotaAmounts {
   const counts = { [`count/${group === "" ? plural : `${plural}.${group}`}`]: "1" };
   if (group !== "") return counts;
   if (plural === "pods") return { ...counts, ...usageOfPod(object, nowMs) };
@@ -85,7 +96,7 @@ export function takes({ group, plural }: Counted, resource: string): boolean {
 }
 
 /** A pod that has ended, or whose grace period is long over, uses no resources but still counts as an object. */
-function usageOfPod(pod: Pod, nowMs: number): Amounts {
+function usageOfPod(pod: Pod, nowMs: number): QuotaAmounts {
   const { phase } = pod.status ?? {};
   if (phase === "Succeeded" || phase === "Failed" || isOverdue(pod, nowMs)) return {};
   const { containers = [], initContainers = [], overhead = {}, resources = {} } = pod.spec ?? {};
@@ -115,7 +126,7 @@ function isOverdue({ metadata }: Pod, nowMs: number): boolean {
   return endsMs !== undefined && graceS !== undefined && endsMs + graceS * 1_000 < nowMs;
 }
 
-function usageOfService({ spec = {} }: Service): Amounts {
+function usageOfService({ spec = {} }: Service): QuotaAmounts {
   const { ports = [] } = spec;
   const given = ports.filter(({ nodePort }) => (nodePort ?? 0) !== 0).length;
   if (spec.type === "NodePort") return { "services.nodeports": ports.length };
@@ -124,7 +135,7 @@ function usageOfService({ spec = {} }: Service): Amounts {
   return { "services.nodeports": opened, "services.loadbalancers": "1" };
 }
 
-function usageOfClaim({ spec = {} }: Claim): Amounts {
+function usageOfClaim({ spec = {} }: Claim): QuotaAmounts {
   const storage = spec.resources?.requests?.["storage"];
   const { storageClassName = "" } = spec;
   const ofClass = `${storageClassName}.storageclass.storage.k8s.io/`;
@@ -141,7 +152,7 @@ function usageOfClaim({ spec = {} }: Claim): Amounts {
  * The text about resources that `hard` bounds and that containers do not set: `limits.memory for: a,i;
  * requests.cpu for: b`. Empty if all are set.
  */
-export function unnamed(hard: Amounts, object: KubeObject): string {
+export function unnamed(hard: QuotaAmounts, object: KubeObject): string {
   const { spec = {} } = object as Pod;
   if (spec.resources !== undefined) return "";
   const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
@@ -164,20 +175,20 @@ function isNamed({ resources }: Container, resource: string): boolean {
  * left plus right, by resource name. A sum is written like the first amount that is not 0: binary, decimal or
  * plain.
  */
-export function added(left: Amounts, right: Amounts): Amounts {
+export function added(left: QuotaAmounts, right: QuotaAmounts): QuotaAmounts {
   return combined(left, right, (a, b) => a + b);
 }
 
 /** left minus right, by resource name. */
-export function subtracted(left: Amounts, right: Amounts): Amounts {
+export function subtracted(left: QuotaAmounts, right: QuotaAmounts): QuotaAmounts {
   return combined(left, right, (a, b) => a - b);
 }
 
 function combined(
-  left: Amounts,
-  right: Amounts,
+  left: QuotaAmounts,
+  right: QuotaAmounts,
   operate: (a: bigint, b: bigint) => bigint,
-): Amounts {
+): QuotaAmounts {
   const result: Record<string, string | number> = { ...left };
   for (const [resource, amount] of Object.entries(right)) {
     const before = left[resource] ?? "0";

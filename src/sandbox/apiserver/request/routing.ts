@@ -18,7 +18,7 @@ export interface ResourcePath {
 }
 
 /** The resource and the operation that a request addresses. */
-export interface Target {
+export interface RoutedRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   /** The resource of the path. Undefined for all other paths, such as discovery, health and OpenAPI. */
@@ -29,7 +29,7 @@ export interface Target {
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
 /** Splits a request target. Never throws: an unknown path has no `resource`. */
-export function parseTarget(target: string): Target {
+export function parseTarget(target: string): RoutedRequest {
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);
   const query = new URLSearchParams(mark < 0 ? "" : target.slice(mark + 1));

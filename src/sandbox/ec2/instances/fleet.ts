@@ -25,10 +25,10 @@ import { targetedReservation } from "../market/reservations.ts";
 import { launch } from "./instances.ts";
 import { findTemplate, resolveVersion } from "./launch-templates.ts";
 import {
+  type CapacityPool,
   checkPool,
   noAddress,
   noCapacity,
-  type Pool,
   type Refusal,
   securityGroupsOf,
   spreadRefusal,
@@ -53,7 +53,7 @@ function createFleet(state: AwsState, input: CreateFleetInput): CreateFleetOutpu
   );
   const fleetId = `fleet-${state.random.uuid()}`;
   const errors: FleetError[] = [];
-  const launched: { readonly pool: Pool; readonly ids: string[] }[] = [];
+  const launched: { readonly pool: CapacityPool; readonly ids: string[] }[] = [];
   let missing = input.TargetCapacitySpecification.TotalTargetCapacity;
   for (const pool of pools) {
     if (missing === 0) break;
@@ -113,7 +113,11 @@ function resolveTemplate(state: AwsState, config: LaunchTemplateConfig): Templat
 
 const NO_PRICE = Number.MAX_SAFE_INTEGER;
 
-function poolsOf(state: AwsState, template: Template, capacityType: "on-demand" | "spot"): Pool[] {
+function poolsOf(
+  state: AwsState,
+  template: Template,
+  capacityType: "on-demand" | "spot",
+): CapacityPool[] {
   return (template.config.Overrides ?? []).map((override, position) => {
     const subnet = state.subnets.get(override.SubnetId);
     const spot =
@@ -152,10 +156,10 @@ const STRATEGIES: Readonly<Record<"on-demand" | "spot", readonly string[]>> = {
 
 /** The pools in the order of the strategy. Equal ones are ordered by price, type, zone, then position. */
 function orderPools(
-  pools: readonly Pool[],
+  pools: readonly CapacityPool[],
   capacityType: "on-demand" | "spot",
   strategy: string,
-): Pool[] {
+): CapacityPool[] {
   if (!STRATEGIES[capacityType].includes(strategy)) {
     throw new AwsError(
       "InvalidParameterValue",
@@ -175,7 +179,7 @@ function orderPools(
 
 // AWS does not publish how it weighs price against depth. Here the shallowest third of the pools is last, and
 // the other pools are ordered by price.
-function rankOf(strategy: string, pools: readonly Pool[]): (pool: Pool) => number {
+function rankOf(strategy: string, pools: readonly CapacityPool[]): (pool: CapacityPool) => number {
   switch (strategy) {
     case "prioritized":
       return (pool) => pool.priority;
@@ -195,7 +199,7 @@ function rankOf(strategy: string, pools: readonly Pool[]): (pool: Pool) => numbe
 
 function launchFrom(
   state: AwsState,
-  pool: Pool,
+  pool: CapacityPool,
   count: number,
   capacityType: "on-demand" | "spot",
   fleetId: string,
@@ -264,7 +268,7 @@ function launchFrom(
   return { ids };
 }
 
-function templateAndOverrides(pool: Pool): LaunchTemplateAndOverrides {
+function templateAndOverrides(pool: CapacityPool): LaunchTemplateAndOverrides {
   return {
     LaunchTemplateSpecification: {
       LaunchTemplateId: pool.template.id,
@@ -277,7 +281,7 @@ function templateAndOverrides(pool: Pool): LaunchTemplateAndOverrides {
   };
 }
 
-function toError(pool: Pool, refusal: Refusal, Lifecycle: string): FleetError {
+function toError(pool: CapacityPool, refusal: Refusal, Lifecycle: string): FleetError {
   return {
     ErrorCode: refusal.code,
     ErrorMessage: refusal.message,
@@ -286,7 +290,11 @@ function toError(pool: Pool, refusal: Refusal, Lifecycle: string): FleetError {
   };
 }
 
-function toFleetInstance(pool: Pool, InstanceIds: string[], Lifecycle: string): FleetInstance {
+function toFleetInstance(
+  pool: CapacityPool,
+  InstanceIds: string[],
+  Lifecycle: string,
+): FleetInstance {
   return {
     InstanceIds,
     InstanceType: pool.override.InstanceType,

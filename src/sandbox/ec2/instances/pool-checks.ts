@@ -25,7 +25,7 @@ export interface Template {
 }
 
 /** A launch template with one override and its price. */
-export interface Pool {
+export interface CapacityPool {
   readonly template: Template;
   readonly override: FleetOverride;
   readonly subnet: SubnetRecord | undefined;
@@ -44,7 +44,7 @@ export interface Refusal {
 /** Checks whether a pool can launch, and finds its image and its subnet. */
 export function checkPool(
   state: AwsState,
-  pool: Pool,
+  pool: CapacityPool,
   capacityType: "on-demand" | "spot",
 ): Refusal | { readonly image: ImageRecord; readonly subnet: SubnetRecord } {
   const type = pool.override.InstanceType;
@@ -97,7 +97,7 @@ export function checkPool(
   return { image, subnet };
 }
 
-function checkImage(state: AwsState, pool: Pool, arch: string): Refusal | ImageRecord {
+function checkImage(state: AwsState, pool: CapacityPool, arch: string): Refusal | ImageRecord {
   const imageId = pool.override.ImageId ?? pool.template.data.ImageId;
   if (imageId === undefined) {
     return { code: "MissingParameter", message: "The request must contain the parameter ImageId" };

@@ -7,7 +7,7 @@
 import { JsonLimitError, parseBoundedJson } from "../../../base/bounded-json.ts";
 import { isObject } from "../../../base/json.ts";
 import type { Logger } from "../../../base/log.ts";
-import { type Exchange, Refusal } from "../../../listen/exchange.ts";
+import { type Exchange, RequestRefusal } from "../../../listen/exchange.ts";
 import type { Limits } from "../../../listen/limits.ts";
 import { startListener } from "../../../listen/listener.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
@@ -126,7 +126,7 @@ async function read(exchange: Exchange): Promise<Request> {
 /** Parses the path of a request. Two slashes at the beginning would otherwise be read as a host name. */
 function urlOf(text: string): URL {
   const url = `http://aws.invalid/${text.replace(/^\/+/, "")}`;
-  if (!URL.canParse(url)) throw new Refusal(400, "the URL cannot be read");
+  if (!URL.canParse(url)) throw new RequestRefusal(400, "the URL cannot be read");
   return new URL(url);
 }
 

@@ -10,10 +10,10 @@ import type {
   ResourceClaim,
 } from "../../../apis/resource/kinds.ts";
 import { deviceMatches } from "../../apiserver/cel/device-selectors.ts";
-import { type Amounts, amountsTaken, hasRoom, nano } from "./capacity.ts";
+import { amountsTaken, type DimensionAmounts, hasRoom, nano } from "./capacity.ts";
 import { ConstraintCheck } from "./constraints.ts";
 import type { DevicesInUse } from "./in-use.ts";
-import type { OfferedDevice, Pool } from "./pools.ts";
+import type { OfferedDevice, SlicePool } from "./pools.ts";
 
 /** A device that was chosen for a request. */
 export interface ChosenDevice extends OfferedDevice {
@@ -24,7 +24,7 @@ export interface ChosenDevice extends OfferedDevice {
   /**
    * The amounts that the request takes of a device that several claims can share. Undefined: the whole device is taken.
    */
-  readonly consumed: Amounts | undefined;
+  readonly consumed: DimensionAmounts | undefined;
   readonly deviceClass: DeviceClass;
 }
 
@@ -39,7 +39,7 @@ export type Allocation =
 
 export interface AllocationQuestion {
   readonly claims: readonly ResourceClaim[];
-  readonly pools: readonly Pool[];
+  readonly pools: readonly SlicePool[];
   readonly inUse: DevicesInUse;
   readonly deviceClass: (name: string) => DeviceClass | undefined;
 }
@@ -223,7 +223,7 @@ class Search {
       readonly claimAt: number;
       readonly isAdmin: boolean;
       readonly isShared: boolean;
-      readonly taken: Amounts;
+      readonly taken: DimensionAmounts;
     },
   ): boolean {
     const holders = this.#taken.get(one.id);
@@ -238,7 +238,7 @@ class Search {
     how: {
       readonly claimAt: number;
       readonly isAdmin: boolean;
-      readonly consumed: Amounts | undefined;
+      readonly consumed: DimensionAmounts | undefined;
     },
     sign: 1n | -1n,
   ): void {

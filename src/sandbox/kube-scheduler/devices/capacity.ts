@@ -6,13 +6,13 @@ import type { Device, DeviceCapacity, ExactDeviceRequest } from "../../../apis/r
 import { parseNano } from "../../../base/quantity.ts";
 
 /** Amounts in nano units, by name. */
-export type Amounts = ReadonlyMap<string, bigint>;
+export type DimensionAmounts = ReadonlyMap<string, bigint>;
 
 /** How much of each capacity the request takes. Undefined if the device can never provide it. */
 export function amountsTaken(
   device: Device,
   asked: ExactDeviceRequest["capacity"],
-): Amounts | undefined {
+): DimensionAmounts | undefined {
   const capacity = device.capacity ?? {};
   const requests = asked?.requests ?? {};
   if (Object.keys(requests).some((name) => capacity[name] === undefined)) return undefined;
@@ -26,7 +26,11 @@ export function amountsTaken(
 }
 
 /** Whether the device has room for `taken` in addition to the amounts that others hold. */
-export function hasRoom(device: Device, taken: Amounts, held: Amounts | undefined): boolean {
+export function hasRoom(
+  device: Device,
+  taken: DimensionAmounts,
+  held: DimensionAmounts | undefined,
+): boolean {
   return Object.entries(device.capacity ?? {}).every(
     ([name, { value }]) => (held?.get(name) ?? 0n) + (taken.get(name) ?? 0n) <= nano(value),
   );

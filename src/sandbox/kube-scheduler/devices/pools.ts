@@ -19,7 +19,7 @@ export interface OfferedDevice {
   readonly slice: ResourceSlice;
 }
 
-export interface Pool {
+export interface SlicePool {
   /** The pool's id: `driver/pool`. */
   readonly id: string;
   /** Whether slices of the pool are missing: the node has fewer than the pool's `resourceSliceCount`. */
@@ -30,7 +30,7 @@ export interface Pool {
 }
 
 /** The pools for this node, sorted by name. */
-export function poolsFor(slices: readonly ResourceSlice[], node: NodeFacts): readonly Pool[] {
+export function poolsFor(slices: readonly ResourceSlice[], node: NodeFacts): readonly SlicePool[] {
   const byPool = new Map<string, ResourceSlice[]>();
   for (const slice of [...slices].sort(byName)) {
     if (!reachesSlice(slice, node)) continue;
@@ -53,7 +53,7 @@ function byName(a: ResourceSlice, b: ResourceSlice): number {
   return a.metadata.name < b.metadata.name ? -1 : 1;
 }
 
-function poolOf(id: string, slices: readonly ResourceSlice[], node: NodeFacts): Pool {
+function poolOf(id: string, slices: readonly ResourceSlice[], node: NodeFacts): SlicePool {
   const seen = new Set<string>();
   let twice: string | undefined;
   const devices: OfferedDevice[] = [];

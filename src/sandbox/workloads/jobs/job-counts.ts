@@ -27,7 +27,7 @@ export interface Counts {
 }
 
 /** How the Job ended, and why. */
-export interface Verdict {
+export interface JobVerdict {
   readonly type: "Complete" | "Failed";
   readonly reason: string;
   readonly message: string;
@@ -125,7 +125,7 @@ export function missingIndexes(job: Job, { active, completedIndexes }: Counts): 
 }
 
 /** Whether the Job is complete or has failed. Undefined while it continues. */
-export function verdictOf(job: Job, counts: Counts, nowMs: number): Verdict | undefined {
+export function verdictOf(job: Job, counts: Counts, nowMs: number): JobVerdict | undefined {
   const decided = job.status?.conditions?.find(({ type }) => type === "FailureTarget");
   if (decided !== undefined) {
     return { type: "Failed", reason: decided.reason ?? "", message: decided.message ?? "" };

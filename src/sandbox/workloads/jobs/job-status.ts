@@ -3,7 +3,7 @@ import type { Job } from "../../../apis/apps/kinds.ts";
 import { isReady } from "../../../apis/core/pod-predicates.ts";
 import type { Condition } from "../../../apis/meta.ts";
 import type { EventToPublish } from "../../../kube/events/events.ts";
-import { type Counts, formatIndexes, isIndexed, type Verdict } from "./job-counts.ts";
+import { type Counts, formatIndexes, isIndexed, type JobVerdict } from "./job-counts.ts";
 
 type News = Pick<EventToPublish, "type" | "reason" | "message">;
 
@@ -13,7 +13,7 @@ export interface Look {
   readonly counts: Counts;
   /** Counts at the end of the reconcile, for running pods. */
   readonly now: Pick<Counts, "active" | "terminating">;
-  readonly verdict: Verdict | undefined;
+  readonly verdict: JobVerdict | undefined;
   /** Number of pods that this reconcile deleted. */
   readonly leaving: number;
   readonly suspended: boolean;
@@ -66,7 +66,7 @@ function countsShown(
 
 /** Conditions to add for the outcome of the Job. Complete and Failed are set when no pod is left. */
 function conditionsOf(
-  verdict: Verdict,
+  verdict: JobVerdict,
   known: readonly Condition[],
   ends: boolean,
   at: string,
@@ -78,7 +78,7 @@ function conditionsOf(
     .map((type) => ({ ...verdict, type, status: "True", ...times }));
 }
 
-function endNews(verdict: Verdict): News {
+function endNews(verdict: JobVerdict): News {
   return verdict.type === "Complete"
     ? { type: "Normal", reason: "Completed", message: "Job completed" }
     : { type: "Warning", reason: verdict.reason, message: verdict.message };
