@@ -10,7 +10,7 @@ import { judge, type PlanClass, planVerdict } from "./plans.ts";
 const ONE = process.env["ANSWERS_SEED"];
 const COUNT = Math.ceil(Number(process.env["ANSWERS_SEEDS"] ?? 60) / 10);
 /** A pod takes the room that was planned for another one. In seed 18 it is a pod that a limit leaves pending. */
-const STRANDED = [18, 22];
+const STRANDED = [9, 18];
 const FIRST = Array.from({ length: COUNT }, (_, seed) => seed);
 const SEEDS = ONE === undefined ? [...new Set([...FIRST, ...STRANDED])] : [Number(ONE)];
 

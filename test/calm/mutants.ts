@@ -194,7 +194,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "left-closed",
     without: "that nodes of a command that failed open again",
     file: "src/controllers/disruption/roll-back.ts",
-    from: "  await Promise.all(candidates.map((candidate) => reopen(world, candidate)));\n",
+    from: "  await Promise.all(candidates.map((candidate) => collect(errors, () => reopen(world, candidate))));\n",
     to: "",
     // With NO_MEMORY too. Otherwise the process would soon continue its own unfinished commands, as it continues those
     // of a process that ended.

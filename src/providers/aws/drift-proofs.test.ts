@@ -5,6 +5,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
+import type { EventToPublish } from "../../kube/events/events.ts";
 import { awsClaim, ec2NodeClass } from "../../testing/aws-world.ts";
 import { instanceType } from "../../testing/builders.ts";
 import { Amis } from "./ami/amis.ts";
@@ -42,6 +43,7 @@ function world(images: readonly Image[], settings: Partial<AwsDeps["settings"]> 
   const hidden = new Set<string>();
   const state = { throttled: false, reservation: undefined as string | undefined };
   const warnings: string[] = [];
+  const events: string[] = [];
   const api = {
     ec2: {
       describeImages: async ({ ImageIds }: DescribeImagesInput) => {
@@ -83,6 +85,7 @@ function world(images: readonly Image[], settings: Partial<AwsDeps["settings"]> 
   const deps = {
     settings,
     log: { ...SILENT, warn: (message: string) => warnings.push(message) },
+    events: { publish: ({ reason }: EventToPublish) => events.push(reason) },
   } as unknown as AwsDeps;
   const nodeClass = toAwsClass(
     ec2NodeClass({
@@ -95,7 +98,7 @@ function world(images: readonly Image[], settings: Partial<AwsDeps["settings"]> 
     const [reasons] = await Promise.all([work, clock.advance(5_000)]);
     return reasons;
   };
-  return { clock, gone, hidden, state, warnings, drifts };
+  return { clock, gone, hidden, state, warnings, events, drifts };
 }
 
 function type(name: string, arch: string) {
@@ -117,7 +120,7 @@ describe("a node whose image was deregistered, so that EC2 answers nothing about
   });
 
   it("is no drift if that image is older than the node, because EC2's answers may be short", async () => {
-    const { clock, drifts, gone, warnings } = world([
+    const { clock, drifts, events, gone, warnings } = world([
       image("ami-old", BEFORE),
       image("ami-new", "2021-01-01T00:00:00Z"),
     ]);
@@ -126,6 +129,7 @@ describe("a node whose image was deregistered, so that EC2 answers nothing about
     await clock.advance(61_000);
     expect(await drifts(node("ami-new"))).toEqual([undefined]);
     expect(warnings).toHaveLength(1);
+    expect(events).toEqual(["DriftUnproven"]);
   });
 });
 
@@ -144,11 +148,14 @@ describe("two checks at once", () => {
 
 describe("a question by ID that fails", () => {
   it("makes the check fail, so that the condition Drifted stays as it is", async () => {
-    const { clock, drifts, state } = world([image("ami-old", BEFORE), image("ami-new", AFTER)]);
+    const images = [image("ami-old", BEFORE), image("ami-new", AFTER)];
+    const { clock, drifts, events, state } = world(images);
     expect(await drifts(node("ami-old"))).toEqual(["AMIDrift"]);
+    expect(events).toEqual([]);
     state.throttled = true;
     await clock.advance(61_000);
     await expect(drifts(node("ami-old"))).rejects.toThrow("too many calls");
+    expect(events).toEqual(["DriftUnproven"]);
     state.throttled = false;
     await clock.advance(20_000);
     expect(await drifts(node("ami-old"))).toEqual(["AMIDrift"]);
