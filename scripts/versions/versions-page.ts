@@ -59,6 +59,7 @@ at their start that they recommend 24 or 26. The image has 26. Node.js 20 leaves
 
 ## Kubernetes and Node.js
 
+Kubernetes 1.25 and newer are supported. The sandbox plays 1.26 to 1.37 (\`--kubernetes-version\`). The table says what was tried.
 A cell names the tests of \`test/cluster\` that passed there, on a real kube-apiserver. "${NEVER}" means that nobody ran them there, not that it
 fails.
 
