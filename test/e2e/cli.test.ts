@@ -188,6 +188,10 @@ describe("the command line", () => {
         /^karpenter: http:\/\/127\.0\.0\.1:\d+\/x\.yaml: cannot be fetched: connect ECONNREFUSED 127\.0\.0\.1:\d+; check the URL, or download it and give the file\n$/,
       ],
       [
+        ["explain", "-f", "cluster.yaml", "pod", "api"],
+        /^karpenter: missing required argument 'kind'\n\(--help says what can be given\)\nkarpenter: -f takes all words after it as files: write it last\n$/,
+      ],
+      [
         ["sandbox", "here"],
         /^karpenter: too many arguments.*\n\(--help says what can be given\)\n$/,
       ],

@@ -42,6 +42,8 @@ export async function runProgram(program: Command): Promise<void> {
     process.exitCode ??= 0;
   } catch (error) {
     if (error instanceof CommanderError) {
+      if (error.code === "commander.missingArgument" && process.argv.some(isFilesFlag))
+        say("-f takes all words after it as files: write it last");
       // The exit code is 0 for help and version. For other errors commander has already printed the message.
       process.exitCode = error.exitCode;
     } else if (error instanceof CliError) {
@@ -56,6 +58,10 @@ export async function runProgram(program: Command): Promise<void> {
   } finally {
     process.off("beforeExit", stuck);
   }
+}
+
+function isFilesFlag(word: string): boolean {
+  return word === "-f" || word === "--filename";
 }
 
 /** Applies the settings to subcommands too. */
