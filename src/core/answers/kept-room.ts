@@ -1,7 +1,7 @@
 /**
- * The room that nodes keep for CapacityBuffers in a picture, which is the state of the cluster at one moment. The pods
- * of a buffer are placeholders that are never bound, so they stay in the batch of pods to plan. Each keeps the node
- * that an earlier pass planned for it, as in the live controller.
+ * Finds which nodes keep room for the pods of CapacityBuffers, for answers about a picture: the state of the cluster at
+ * one moment. A buffer's pods are placeholders that are never bound, so each planning pass plans them again. Each keeps
+ * the node that an earlier pass planned for it, as in the live controller.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";

@@ -87,7 +87,7 @@ interface Known {
   readonly topology: Topology;
   readonly volumes: VolumeIndex;
   readonly settings: Settings;
-  /** Whether some pool or node has a PreferNoSchedule taint. */
+  /** Whether some pool or node has a PreferNoSchedule taint, which a pod tolerates if it has no other place. */
   readonly canTolerate: boolean;
   /** Adds rules that the pod does not have itself, such as a default spread. */
   readonly complete: (pod: Pod) => Pod;

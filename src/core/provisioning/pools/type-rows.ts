@@ -1,7 +1,7 @@
 /**
- * Rows of instance types. Offerings may override the capacity of their type, and daemons may run in some zones only. A
- * type has one row for each capacity, and for each set of daemons that run on it (daemon-rows.ts). So what is true for
- * a row is true for each of its offerings.
+ * Splits instance types into rows, in which planning looks for room. Offerings may override the capacity of their type,
+ * and daemons may run in some zones only. So a type has one row for each capacity, and for each set of daemons that run
+ * on it (daemon-rows.ts). All offerings of a row have the same room for pods.
  * upstream: pkg/cloudprovider/types.go (AllocatableOfferings)
  */
 import { canonicalJson } from "../../../base/json.ts";

@@ -140,7 +140,7 @@ async function follow(
   // again.
   const why = newlyWrong(held, after);
   if (why !== "") deps.events.publish(nodeClassNotReady(native, why));
-  // The condition already says what to do, so a failed reconcile each minute would add nothing.
+  // A missing role is no failed reconcile, which would be logged each minute: the condition already says what to do.
   const lost = isNotFound(findings.instanceProfile) ? findings.instanceProfile : undefined;
   const { name } = native.metadata;
   if (lost === undefined) roles.over(name);
