@@ -69,10 +69,7 @@ export interface Picture {
   readonly surgeProblem: (pod: Pod) => string | undefined;
   /** Budgets that count the nodes of all pools together. They apply in addition to those of each pool. */
   readonly clusterBudgets: readonly Budget[];
-  /**
-   * The settings of expiration (core/nodeclaim/expired.ts). Only answers such as `karpenter explain` read them: in the
-   * controller, expiration is no part of a round.
-   */
+  /** The settings of expiration (core/nodeclaim/expired.ts). Only answers such as `karpenter explain` read them. */
   readonly expiry: { readonly spreadPercent: number; readonly respectsBudgets: boolean };
   /** How long a registered node may take to initialize. 0: no limit. Only for answers to users. */
   readonly initializationTimeoutMs: number;
