@@ -42,10 +42,10 @@ import {
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { deepFreeze } from "../../base/json.ts";
 import { createPodProjection } from "../../controllers/pod-projection.ts";
-import { PLANNED_NODE_LOST } from "../../controllers/provisioning/events.ts";
 import type { KeepOptions, KubeClient, KubeList } from "../../kube/client/client.ts";
 import { ConnectionError, isForbidden, isNotServed, KubeError } from "../../kube/errors.ts";
 import { createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
+import { EVENT_REASONS } from "../answers/nominations.ts";
 import { installDefinitions } from "../checks/checks.ts";
 import { accessProblem } from "../program/access-problem.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -216,12 +216,6 @@ async function itemsOf(
   );
   return lists.flatMap(({ items }) => items);
 }
-
-/**
- * The reasons of the Events that answers read (cli/answers/nominations.ts). All Events of a cluster with 2,300 pods are
- * 11,000 objects in 23 pages.
- */
-const EVENT_REASONS = ["Nominated", PLANNED_NODE_LOST];
 
 /**
  * Reads pods reduced to the fields that the controller's mirror keeps, because pods are most of a large cluster.
