@@ -34,6 +34,7 @@ import {
   deleteToDrain,
   endInstance,
   endLateLaunch,
+  fateOf,
   isEnding,
   nodeDenied,
 } from "../../ending/end-instance.ts";
@@ -217,16 +218,16 @@ async function drainNodes(
   if (isHeldForStranger(world, claim, unseen)) return requeueAfter(HELD_RETRY_MS);
   await tryEach(unseen, (node) => deleteForClaim(world, node, claim));
   // Once the watch has delivered the deletion of the Node, it is drained like other Nodes.
-  return unseen.length === 0 && !isHeldByPod(world, claim)
-    ? undefined
-    : requeueAfter(LOOK_AGAIN_MS);
+  if (unseen.length > 0) return requeueAfter(LOOK_AGAIN_MS);
+  return (await isHeldByPod(world, claim)) ? requeueAfter(HELD_RETRY_MS) : undefined;
 }
 
 /**
- * Whether a pod is on the claim's Node, which the API server does not have. Somebody may have deleted the Node by force
- * in the middle of its drain, and its kubelet creates it again. Kubernetes deletes the pods of a Node that stays away.
+ * Whether a pod is on the claim's Node, which the API server does not have, while the instance runs. Somebody may have
+ * deleted the Node by force in the middle of its drain, and its kubelet creates it again. Kubernetes deletes the pods of
+ * a Node that stays away.
  */
-function isHeldByPod(world: World, claim: NodeClaim): boolean {
+async function isHeldByPod(world: World, claim: NodeClaim): Promise<boolean> {
   const { providerID = "", nodeName = "" } = claim.status ?? {};
   const deadline = claim.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];
   const nowMs = earlierNow(world);
@@ -237,7 +238,8 @@ function isHeldByPod(world: World, claim: NodeClaim): boolean {
   const left = pods(world)
     .byIndex("node", nodeName)
     .find((pod) => isReschedulable(pod) && isWaitingEviction(pod, nowMs));
-  if (left === undefined) return false;
+  // Pods of an instance that has ended do not run. Its Node is removed without a drain.
+  if (left === undefined || (await fateOf(world, providerID)) === "ended") return false;
   const act = instanceAct("claimDeleted");
   tellHeld(world, { name: claim.metadata.name, act, doubt: nodeDenied(left) }, [claim, left]);
   return true;
