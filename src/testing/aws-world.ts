@@ -80,7 +80,9 @@ export async function awsWorld(
   const kube = fakeKube(clock);
   const { minor = 34 } = region;
   const version = { status: 200, headers: {}, body: { major: "1", minor: String(minor) } };
-  const client = { ...kube, raw: async () => version };
+  // A test may replace `kube.patch` later.
+  const patch = ((...given) => kube.patch(...given)) as FakeKube["patch"];
+  const client = { ...kube, patch, raw: async () => version };
   const random = new Random("aws");
   const { log, ...told } = createEars();
   const instances: InstanceEvent[] = [];

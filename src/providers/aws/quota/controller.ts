@@ -15,6 +15,7 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import { isCompatible } from "../../../core/cloudprovider/offerings.ts";
 import { Requirements } from "../../../core/scheduling/requirements.ts";
 import { changeObject } from "../../../kube/client/change-object.ts";
+import { tryEach } from "../../../kube/errors.ts";
 import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
 import { quotaNear } from "../events.ts";
 import { acceptedTypes } from "../instance/candidates.ts";
@@ -47,11 +48,11 @@ export function quotaController(deps: AwsDeps, parts: AwsParts): Controller {
     for (const one of full)
       if (!near.has(one.code)) log.warn("quota is nearly used up", { quota: useText(one) });
     near = new Set(full.map(({ code }) => code));
-    for (const { native, pool } of poolsIn(mirrors)) {
+    await tryEach(poolsIn(mirrors), async ({ native, pool }) => {
       const own = full.length === 0 ? [] : usedBy(pool, full);
       for (const one of own) events.publish(quotaNear(native, one.code, useText(one)));
       await show(native, own);
-    }
+    });
   }
 
   /** Those of the quotas under which the pool launches. */

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { EC2_NODE_CLASS } from "../../../apis/aws/ec2nodeclass.ts";
+import { isTrue } from "../../../apis/karpenter/conditions.ts";
 import { NODE_POOL } from "../../../apis/karpenter/nodepool.ts";
 import { VirtualClock } from "../../../base/virtual-clock.ts";
 import type { SimulatedAws } from "../../../sandbox/ec2/simulated-aws.ts";
@@ -199,6 +200,26 @@ describe("with --enable-quota-awareness", () => {
     const told = world.events.filter(({ reason }) => reason === "QuotaNear");
     expect(told.map(({ object }) => object.metadata.name)).toEqual(["any"]);
     expect(told[0]?.message).toContain("4 of 4 vCPUs of EC2's quota \"Running On-Demand Standard");
+  });
+
+  it("a NodePool whose status cannot be written keeps no other one from its condition QuotaNear", async () => {
+    await begin(OF_NODE_GROUP);
+    for (const name of ["a", "b"]) {
+      const template = { nodeClassRef: CLASS_REF, requirements: [] };
+      await world.kube.create(NODE_POOL, nodePool({ name, template }));
+      const asked = { name, id: `nodepool/${name}`, classRef: CLASS_REF };
+      await world.settle(world.cloud.getInstanceTypes(pool(asked)));
+    }
+    const { patch } = world.kube;
+    world.kube.patch = async (...given) => {
+      if (given[1].name === "a") throw new Error("a webhook fails");
+      return patch(...given);
+    };
+    await world.clock.advance(61_000);
+    const shown = (await world.settle(world.kube.list(NODE_POOL))).items.map((one) =>
+      isTrue(one, "QuotaNear"),
+    );
+    expect(shown).toEqual([false, true]);
   });
 
   it("the last values stay while AWS does not answer, and a raised quota counts within a minute", async () => {
