@@ -1,4 +1,5 @@
 /** Errors of requests to Kubernetes. Callers use the functions below and never compare messages. */
+import { counted } from "../base/counted.ts";
 
 /** The fields of `metav1.Status` that errors need. */
 export interface StatusBody {
@@ -70,9 +71,20 @@ export class SeveralErrors extends Error {
   readonly errors: readonly unknown[];
 
   constructor(errors: readonly unknown[]) {
-    super(errors.map(String).join("; "));
+    super(severalTexts(errors.map(String)));
     this.errors = errors;
   }
+}
+
+/** Maximum number of different texts of errors in one text. */
+const MOST_TEXTS = 5;
+
+/** The texts of several errors in one: each once, and only the first five. Thousands may fail for one reason. */
+export function severalTexts(texts: readonly string[]): string {
+  const different = [...new Set(texts)];
+  const more = different.length - MOST_TEXTS;
+  const rest = more > 0 ? [`and ${counted(more, "more error")}`] : [];
+  return [...different.slice(0, MOST_TEXTS), ...rest].join("; ");
 }
 
 /** Combines errors: a single one is returned unchanged, several become SeveralErrors. The list must not be empty. */

@@ -4,6 +4,7 @@ import { SILENT } from "../../base/log.ts";
 import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import { fakeKube } from "../../testing/fake-kube.ts";
+import { SeveralErrors } from "../errors.ts";
 import { LiveMirrors } from "../mirror/mirrors.ts";
 import { AWAIT_CHANGE, type Controller, source } from "./controller.ts";
 import { createManager, describe } from "./manager.ts";
@@ -32,6 +33,13 @@ suite("the logged text of an error", () => {
       "launching: DescribeSubnets: Throttling: slow down",
     );
     expect(describe(new StepError("launching, slow down", { cause }))).toBe("launching, slow down");
+  });
+
+  it("has each text of several errors once, and the first five", () => {
+    const of = (...texts: readonly string[]) =>
+      describe(new SeveralErrors(texts.map((text) => new StepError(text))));
+    expect(of("a", "b", "a")).toBe("a; b");
+    expect(of(..."abcdefg")).toBe("a; b; c; d; e; and 2 more errors");
   });
 
   it("has the stack trace of a TypeError", () => {

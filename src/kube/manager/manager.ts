@@ -10,7 +10,7 @@ import type { Logger } from "../../base/log.ts";
 import type { Metrics, Sample } from "../../base/metrics.ts";
 import type { Random } from "../../base/random.ts";
 import { besideOthers, type Steps } from "../../base/steps.ts";
-import { eachOf, isConflict, SeveralErrors, TerminalError } from "../errors.ts";
+import { eachOf, isConflict, SeveralErrors, severalTexts, TerminalError } from "../errors.ts";
 import type { LiveMirrors } from "../mirror/mirrors.ts";
 import type { AwaitRoom } from "../transport/call-room.ts";
 import { Asker } from "./asker.ts";
@@ -285,7 +285,7 @@ function isKnown(error: Error): boolean {
  */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof SeveralErrors) return error.errors.map(describe).join("; ");
+  if (error instanceof SeveralErrors) return severalTexts(error.errors.map(describe));
   const told =
     error.cause instanceof Error &&
     isKnown(error.cause) &&
