@@ -8,6 +8,7 @@ import { candidate } from "../../testing/disruption.ts";
 import { establish } from "../../testing/established.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { unseenByMirrors } from "../../testing/unseen.ts";
+import { doubtIfLost } from "../ending/live-reads.ts";
 import { isHeldByTargets } from "./receiving-nodes.ts";
 
 /** A world with a node b that has two pods. `unseen`: pods that the mirror lacks. */
@@ -54,6 +55,15 @@ it("has the informer's copy compared soon if it lacks a pod that is not new", as
   await world.clock.advance(61_000);
   await ask(world);
   expect(new Set(doubted)).toEqual(new Set(["Pod"]));
+});
+
+it("has the informer's copy not compared for old pods that it has", async () => {
+  const world = await worldOf();
+  const doubted: string[] = [];
+  Object.assign(world.mirrors, { doubt: ({ kind }: { kind: string }) => doubted.push(kind) });
+  await world.clock.advance(61_000);
+  expect(doubtIfLost(world, world.api.all(POD))).toEqual([]);
+  expect(doubted).toEqual([]);
 });
 
 it("holds a command if the list of its receiving nodes' pods is old or fails", async () => {

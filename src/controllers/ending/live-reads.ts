@@ -74,23 +74,22 @@ export async function unknownPod(
       );
     return list.items.filter(isActive);
   });
-  const known = pods(world);
-  const isStrange = (pod: Pod) => known.get(keyOf(pod))?.metadata.uid !== pod.metadata.uid;
-  const strange = (await Promise.all(listed)).flat().filter(isStrange);
-  doubtIfLost(world, strange);
-  return strange[0];
+  return doubtIfLost(world, (await Promise.all(listed)).flat())[0];
 }
 
 /**
- * Has the local copy of pods compared with the API server soon, if it lacks one of these pods for long. The watch
- * delivers a new pod within seconds.
+ * Those of the listed pods that the local copy lacks. If one of them is not new, the copy is compared with the API
+ * server soon: the watch delivers a new pod within seconds.
  */
 export function doubtIfLost(
-  { clock, mirrors }: Pick<World, "clock" | "mirrors">,
-  strange: readonly Pod[],
-): void {
-  const oldMs = clock.now() - LOST_MS;
-  if (strange.some((pod) => createdAtMs(pod) < oldMs)) mirrors.doubt(POD as Kind);
+  world: Pick<World, "clock" | "mirrors">,
+  listed: readonly Pod[],
+): readonly Pod[] {
+  const known = pods(world);
+  const lacked = listed.filter((pod) => known.get(keyOf(pod))?.metadata.uid !== pod.metadata.uid);
+  const oldMs = world.clock.now() - LOST_MS;
+  if (lacked.some((pod) => createdAtMs(pod) < oldMs)) world.mirrors.doubt(POD as Kind);
+  return lacked;
 }
 
 /**
