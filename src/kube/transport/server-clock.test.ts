@@ -41,4 +41,21 @@ describe("the API server's clock", () => {
     await clock.advance(58_000);
     expect(await ask(0)).toBe(0);
   });
+
+  it("is not behind because an answer took half a minute", async () => {
+    const clock = new VirtualClock();
+    let tookMs = 0;
+    const send: Transport["send"] = async () => {
+      const date = new Date(clock.now()).toUTCString();
+      await clock.advance(tookMs);
+      return { status: 200, headers: { date }, body: {} };
+    };
+    const server = withServerClock({ send, close: () => undefined }, clock);
+    const ask = async (ms: number) => {
+      tookMs = ms;
+      await server.transport.send({ method: "GET", path: "/" });
+      return server.skewMs();
+    };
+    expect([await ask(0), await ask(30_000), await ask(0)]).toEqual([0, 0, 0]);
+  });
 });

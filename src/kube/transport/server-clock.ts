@@ -27,7 +27,7 @@ interface Seen {
 
 /** Answers whose times differ by no more milliseconds than this show the same clock. */
 const SAME_MS = 10_000;
-/** Milliseconds for which a clock counts after its last answer, if another one answers since. */
+/** Milliseconds for which a clock counts after its last answer, if another one has answered since. */
 const KEPT_MS = 60_000;
 /** The most clocks that count beside the last one. */
 const MOST_OTHERS = 7;
@@ -61,9 +61,12 @@ export function withServerClock(transport: Transport, clock: Clock): ServerClock
     skewMs,
     transport: {
       send: async (request) => {
+        const sentMs = clock.elapsedMs();
         const response = await transport.send(request);
         const serverMs = Date.parse(response.headers["date"] ?? "");
-        if (!Number.isNaN(serverMs)) note(serverMs);
+        // A long answer has the time at which it began. Read at its end, it would show a clock that is behind.
+        const isLong = clock.elapsedMs() - sentMs > SAME_MS;
+        if (!Number.isNaN(serverMs) && !(isLong && seen.length > 0)) note(serverMs);
         return response;
       },
       close: () => transport.close(),
