@@ -224,8 +224,8 @@ async function drainNodes(
 
 /**
  * Whether a pod is on the claim's Node, which the API server does not have, while the instance runs. Somebody may have
- * deleted the Node by force in the middle of its drain, and its kubelet creates it again. Kubernetes deletes the pods of
- * a Node that stays away.
+ * deleted the Node by force in the middle of its drain, and its kubelet creates it again. Kubernetes deletes the pods
+ * of a Node that stays away.
  */
 async function isHeldByPod(world: World, claim: NodeClaim): Promise<boolean> {
   const { providerID = "", nodeName = "" } = claim.status ?? {};
