@@ -125,4 +125,6 @@ it("a workload on Windows nodes that selects no operating system is a risk", () 
   ]);
   expect(told(["linux"], plain)).toEqual([]);
   expect(told(["windows"], iis)).toEqual([]);
+  const named = { ...plain, spec: { ...plain.spec, os: { name: "windows" } } } as Pod;
+  expect(told(["windows"], named)).toEqual([]);
 });

@@ -87,6 +87,12 @@ export function risksOf(input: SchedulingInput, result: SchedulingResult): Risk[
   ];
 }
 
+/** Whether the pod says that it is for Windows (`spec.os`). Scheduling does not read that field. */
+function isOfWindows({ spec }: Pod): boolean {
+  const { os } = spec as { readonly os?: { readonly name?: string } };
+  return os?.name === "windows";
+}
+
 /**
  * Workloads on Windows nodes that select no operating system. kube-scheduler and Karpenter do not read
  * the image of a pod, so a pod with a Linux image is bound to such a node and does not start.
@@ -98,7 +104,7 @@ function windowsRisk({ newClaims }: SchedulingResult): Risk[] {
     if (os?.operator !== "In" || !(os.values ?? []).includes("windows")) continue;
     for (const pod of pods) {
       const name = workloadOf(pod) ?? `Pod ${keyOf(pod)}`;
-      if (!selectsOs(pod)) found.add(name);
+      if (!selectsOs(pod) && !isOfWindows(pod)) found.add(name);
     }
   }
   if (found.size === 0) return [];

@@ -72,7 +72,8 @@ export function capacityBuffer(world: World, batcher: Batcher): Controller {
         ),
       ),
       source(POD, (pod, event, before) => {
-        const left = event === "removed" || (isTerminal(pod) && before !== undefined);
+        const ended = isTerminal(pod) && before !== undefined && !isTerminal(before);
+        const left = event === "removed" ? !isTerminal(pod) : ended;
         const changes = left ? leavesRoom(world, pod) : takesRoom(world, pod, before);
         return changes ? [ROOM_CHANGED] : [];
       }),

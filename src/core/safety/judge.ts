@@ -9,7 +9,7 @@ import type { Brake } from "./brake.ts";
 import { SET_BACK_MESSAGE } from "./set-back.ts";
 
 /** Milliseconds. If two clocks differ by more than this, one of them is wrong. */
-const CLOCKS_APART_MS = 5 * 60_000;
+export const CLOCKS_APART_MS = 5 * 60_000;
 
 /** The facts about an object that is to be deleted, terminated or rebooted. */
 export interface EndFacts {

@@ -29,6 +29,7 @@ import {
   NodeClassNotReadyError,
 } from "../../../core/cloudprovider/errors.ts";
 import { launchLeftMs } from "../../../core/nodeclaim/liveness.ts";
+import { CLOCKS_APART_MS } from "../../../core/safety/judge.ts";
 import { hasFinalizer } from "../../../kube/client/finalizer.ts";
 import { AWAIT_CHANGE, requeueAfter } from "../../../kube/manager/controller.ts";
 import { claimRequest, claimsByProviderId, readClaim, storedClaim } from "../../claims.ts";
@@ -136,8 +137,8 @@ function ask(world: World, claim: NodeClaim, memory: Memory): Promise<NodeClaim>
 
 /**
  * Launches an instance. Rejects if the cloud's answer is false: it names an instance of another claim, or one whose
- * Node is older than the claim. Karpenter would plan pods for a node that it does not get, and then launch the next
- * one.
+ * Node is older than the claim by more than API servers with different clocks explain. Karpenter would plan pods for a
+ * node that it does not get, and then launch the next one.
  */
 async function create(world: World, claim: NodeClaim): Promise<NodeClaim> {
   const launched = await world.cloud.create(claim);
@@ -147,7 +148,7 @@ async function create(world: World, claim: NodeClaim): Promise<NodeClaim> {
     claims.find((one) => uidOf(one) !== uidOf(claim)) ??
     nodes(world)
       .byIndex("providerId", providerID)
-      .find((node) => createdAtMs(node as KubeObject) < createdAtMs(claim));
+      .find((node) => createdAtMs(node as KubeObject) + CLOCKS_APART_MS < createdAtMs(claim));
   if (owner === undefined) return launched;
   const message = `the cloud answered the launch with instance ${providerID}, which ${owner.metadata.name} has`;
   throw new CreateError(message, { reason: "LaunchFailed", message });
