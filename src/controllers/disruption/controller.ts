@@ -5,8 +5,6 @@
  * restart the loop also resumes or rolls back the commands of the previous process.
  * upstream: pkg/controllers/disruption/controller.go
  */
-import { claimGeneration } from "../../apis/hub/claim.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
@@ -30,12 +28,7 @@ import {
   runMethods,
   validateCommand,
 } from "../../core/disruption/run-round.ts";
-import {
-  findUnfinished,
-  type RolledBack,
-  rollBackOf,
-  withoutCommand,
-} from "../../core/disruption/unfinished.ts";
+import { findUnfinished, type RolledBack, rollBackOf } from "../../core/disruption/unfinished.ts";
 import { clockDoubt } from "../../core/safety/judge.ts";
 import {
   type Controller,
@@ -43,7 +36,6 @@ import {
   type Request,
   requeueAfter,
 } from "../../kube/manager/controller.ts";
-import { changeClaim } from "../claims.ts";
 import { mayDecide } from "../may-decide.ts";
 import { repairBlocked } from "../node/events.ts";
 import { poolById } from "../pools.ts";
@@ -75,7 +67,7 @@ import {
 import { objectsOf } from "./labels.ts";
 import { judgeMoves, learnOutcomes } from "./outcomes.ts";
 import { isHeldByTargets } from "./receiving-nodes.ts";
-import { discardReplacement, reopen } from "./roll-back.ts";
+import { takeBack } from "./roll-back.ts";
 import { factsOf, type SweepFacts, Sweeps, sharedFacts } from "./sweeps.ts";
 
 const POLL_MS = 10_000;
@@ -445,46 +437,19 @@ async function pickUp(loop: Loop): Promise<void> {
     const allStay = nodes.length === record.nodes.length;
     takenBack.push(rollBackOf(record.id, { nodes, replacements, allStay }));
   }
-  for (const one of takenBack) await takeBack(loop, one);
+  for (const one of takenBack) await tryTakeBack(loop, one);
 }
 
-/** Rolls a command back. A failed write does not delay other commands, because the next run tries again. */
-async function takeBack(
-  { world, queue, log }: Loop,
-  { nodes, discard, undone }: RolledBack,
-): Promise<void> {
-  // Replacements are handled before the nodes are untainted, because they are found by the marks on the nodes.
-  let isDone = true;
-  for (const claim of discard)
-    if (!(await attempt(log, claim, () => discardReplacement(world, claim)))) isDone = false;
-  for (const claim of undone?.kept ?? []) {
-    const change = (one: NodeClaim) => withoutCommand(one, undone?.command ?? "");
-    if (!(await attempt(log, claim, () => changeClaim(world, claim, change)))) isDone = false;
-  }
-  if (!isDone) return;
-  if (undone !== undefined) queue.ledger.forget(undone.command);
-  for (const node of nodes) {
-    const { claim } = node;
-    if (claim === undefined) continue;
-    const generation = claimGeneration(claim);
-    await attempt(log, claim, () => reopen(world, { node, claim, generation }));
-  }
-}
-
-/** Runs `act` and logs a failure. Returns whether it succeeded. */
-async function attempt(
-  log: Logger,
-  { metadata }: NodeClaim,
-  act: () => Promise<unknown>,
-): Promise<boolean> {
+/** Takes a command back. A failed write does not delay other commands, because the next run tries again. */
+async function tryTakeBack({ world, queue, log }: Loop, back: RolledBack): Promise<void> {
   try {
-    await act();
-    return true;
+    await takeBack(world, back);
+    if (back.undone !== undefined) queue.ledger.forget(back.undone.command);
   } catch (error) {
+    const nodes = back.nodes.map(({ name }) => name);
     log.error("failed taking back an unfinished disruption command", {
-      NodeClaim: { name: metadata.name },
+      nodes,
       error: errorText(error),
     });
-    return false;
   }
 }

@@ -24,7 +24,7 @@ import { laterNow } from "../ending/two-clocks.ts";
 import type { World } from "../world.ts";
 import { terminating } from "./events.ts";
 import { countDecision, disruptedLabels, objectsOf, terminationModeOf } from "./labels.ts";
-import { markedNames, reopen } from "./roll-back.ts";
+import { leave } from "./roll-back.ts";
 
 /**
  * Limits the drain of the claim's node to `graceMs`, unless an earlier limit is set. Undefined: only the claim's own
@@ -63,13 +63,7 @@ export async function openedAsRecovered(
 ): Promise<boolean> {
   const reason = await repairReason(world, candidate.claim, candidate.node.node);
   if (reason === "broken") return false;
-  const marked = markedNames(world, candidate);
-  await reopen(world, candidate);
-  world.cluster.unmarkForDeletion(...marked);
-  log.info(`leaving a node, ${STAYS[reason]}`, {
-    "command-id": record.id,
-    node: candidate.node.name,
-  });
+  await leave({ world, log }, candidate, { commandId: record.id, cause: STAYS[reason] });
   return true;
 }
 

@@ -7,7 +7,7 @@ import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
-import { replacementCommandId, withRecord } from "../../core/disruption/record.ts";
+import { recordOf, replacementCommandId, withRecord } from "../../core/disruption/record.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
@@ -221,24 +221,29 @@ describe("a disruption command that is rolled back", () => {
     await world.stop();
   });
 
-  it("untaints its nodes only once its replacement could be deleted", async () => {
-    const world = fakeWorld();
-    await lateCommand(world, [...PAIR, { nodes: ["c"], replacement: "r2" }]);
+  it("untaints its nodes after a restart although its replacement cannot be deleted, and deletes it later", async () => {
+    const first = fakeWorld();
+    await lateCommand(first, [...PAIR, { nodes: ["c"], replacement: "r2" }]);
     for (const name of ["r", "r2"])
-      world.api.change(NODE_CLAIM, name, { status: { conditions: [said("Launched")] } });
-    await world.api.delete(NODE_POOL, { name: "default" });
-    world.api.undeletable.add("r");
-    await running(world);
-    await world.clock.advance(15_000);
-    // The other command is carried on.
-    expect([openNodes(world), deletedOf(world)]).toEqual([["c"], ["r2"]]);
-    world.api.undeletable.delete("r");
-    await world.clock.advance(15_000);
-    expect([openNodes(world), deletedOf(world)]).toEqual([
+      first.api.change(NODE_CLAIM, name, { status: { conditions: [said("Launched")] } });
+    await first.api.delete(NODE_POOL, { name: "default" });
+    first.api.undeletable.add("r");
+    await running(first);
+    await first.clock.advance(15_000);
+    expect([openNodes(first), deletedOf(first)]).toEqual([["a", "b", "c"], ["r2"]]);
+    await first.stop();
+    // The marks on the claims tell another process of the replacement.
+    const next = fakeWorld({}, first);
+    next.api.undeletable.delete("r");
+    await running(next);
+    await next.clock.advance(15_000);
+    expect([openNodes(next), deletedOf(next)]).toEqual([
       ["a", "b", "c"],
       ["r", "r2"],
     ]);
-    await world.stop();
+    for (const name of ["a", "b", "c"])
+      expect(recordOf(next.api.find(NODE_CLAIM, name) as NodeClaim)).toBeUndefined();
+    await next.stop();
   });
 });
 

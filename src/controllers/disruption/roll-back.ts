@@ -1,8 +1,9 @@
 /**
- * Rolls back a command that cannot continue, whichever process began it. Deletes replacements without a Node, then
- * untaints the nodes.
+ * Rolls back a command that cannot continue, whichever process began it. Deletes replacements without a Node, untaints
+ * the nodes, and then removes the marks from their claims.
  */
-import { NODE, type Node } from "../../apis/core/node.ts";
+import { NODE } from "../../apis/core/node.ts";
+import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { withoutCondition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -10,8 +11,14 @@ import type { Logger } from "../../base/log.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import { withoutMove } from "../../core/disruption/moves.ts";
 import { recordOf, withoutRecord } from "../../core/disruption/record.ts";
-import { unregistered, withoutCommand } from "../../core/disruption/unfinished.ts";
+import {
+  type RolledBack,
+  rollBackOf,
+  unregistered,
+  withoutCommand,
+} from "../../core/disruption/unfinished.ts";
 import { uncordoned } from "../../core/state/cordon.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
 import { collect, joined } from "../../kube/errors.ts";
 import { changeClaim, claimRequest, isDeleting, readClaim, storedClaim } from "../claims.ts";
@@ -21,38 +28,49 @@ import { nodes } from "../mirrors.ts";
 import type { World } from "../world.ts";
 import type { RunningCommand } from "./running.ts";
 
-/**
- * Rolls a command back and returns whether all its nodes are kept, so that no pod was moved. Replacements without a
- * Node are deleted first: together with the old nodes they could exceed the limits of the pool. Replacements with a
- * Node are kept, because pods may run there. Their marks are removed, unless a node of the command is deleted and its
- * pods move there. A replacement that cannot be deleted keeps no node tainted. It rejects at the end, and is tried again.
- */
+/** Rolls a running command back and returns whether all its nodes are kept, so that no pod was moved. */
 export async function rollBack(
   world: World,
   { record, candidates, replacements, target }: RunningCommand,
 ): Promise<boolean> {
   const latest = replacements.flatMap((claim) => readClaim(world, claimRequest(claim)) ?? []);
-  const discarded = unregistered(latest).filter((claim) => !isDeleting(claim));
-  const errors: unknown[] = [];
-  await Promise.all(
-    discarded.map((claim) => collect(errors, () => discardReplacement(world, claim))),
-  );
-  const kept = latest.filter((claim) => !discarded.includes(claim) && !isDeleting(claim));
   // A record without replacements names no nodes. In that case this process began the command, so its candidates are
   // complete.
   const all = record.nodes.length || candidates.length;
   const allStay = candidates.length === all && candidates.every((one) => stays(world, one));
-  if (allStay) {
-    const recorded = target && readClaim(world, claimRequest(target));
-    await Promise.all([
-      ...kept.map((claim) => changeClaim(world, claim, (one) => withoutCommand(one, record.id))),
-      recorded && changeClaim(world, recorded, (one) => withoutMove(one, record.id)),
-    ]);
-  }
-  await Promise.all(candidates.map((candidate) => collect(errors, () => reopen(world, candidate))));
-  if (errors.length > 0) throw joined(errors);
+  const recorded = allStay && target && readClaim(world, claimRequest(target));
+  if (recorded) await changeClaim(world, recorded, (one) => withoutMove(one, record.id));
+  const left = {
+    nodes: candidates.map(({ node, claim }) => ({ ...node, claim })),
+    replacements: latest.filter((claim) => !isDeleting(claim)),
+    allStay,
+  };
+  await takeBack(world, rollBackOf(record.id, left));
   world.cluster.unmarkForDeletion(...candidates.flatMap((one) => markedNames(world, one)));
   return allStay;
+}
+
+/**
+ * Takes a command back, whichever process began it. Replacements without a Node are deleted first: together with the
+ * old nodes they could exceed the limits of the pool. Replacements with a Node are kept, because pods may run there.
+ * Their marks are removed, unless a node of the command is deleted and its pods move there. A write that fails keeps no
+ * other node tainted. It rejects at the end, and must be tried again. Until all is done, the claims keep the marks by
+ * which the next process finds the replacements.
+ */
+export async function takeBack(
+  world: World,
+  { nodes: views, discard, undone }: RolledBack,
+): Promise<void> {
+  const errors: unknown[] = [];
+  const each = <T>(all: readonly T[], act: (one: T) => Promise<unknown>) =>
+    Promise.all(all.map((one) => collect(errors, () => act(one))));
+  await each(discard, (claim) => discardReplacement(world, claim));
+  await each(undone?.kept ?? [], (claim) =>
+    changeClaim(world, claim, (one) => withoutCommand(one, undone?.command ?? "")),
+  );
+  await each(views, (one) => untaint(world, one));
+  if (errors.length === 0) await each(views, (one) => unmark(world, one));
+  if (errors.length > 0) throw joined(errors);
 }
 
 /** What is needed to untaint a node and to log it. */
@@ -100,7 +118,8 @@ export async function leave(
 ): Promise<void> {
   // Read before the node is untainted, because afterwards it may be deleted.
   const marked = markedNames(world, candidate);
-  await reopen(world, candidate);
+  await untaint(world, { ...candidate.node, claim: candidate.claim });
+  await unmark(world, candidate);
   world.cluster.unmarkForDeletion(...marked);
   log.info(`leaving a node, ${cause}`, { "command-id": commandId, node: candidate.node.name });
 }
@@ -133,22 +152,22 @@ export function markedNames(world: World, { node, claim }: Candidate): readonly 
   ];
 }
 
-/**
- * Removes the taint and the marks of a command from a node and its claim. Skips an object that is being deleted, and
- * another object with the same name.
- */
-export async function reopen(
-  world: World,
-  { node: { node }, claim, generation }: Pick<Candidate, "node" | "claim" | "generation">,
-): Promise<void> {
-  const words = vocabulary(generation);
-  const open = (one: Node) => (isDeleting(one) ? one : uncordoned(one, words));
+/** Removes the taint of a command from the Node. Skips a Node that is being deleted, and another one of this name. */
+async function untaint(world: World, { node, claim }: NodeView): Promise<void> {
   const nodeNow = nodes(world).get(node?.metadata.name ?? "");
-  if (nodeNow !== undefined && nodeNow.metadata.uid === node?.metadata.uid)
-    await changeObject(world.kube, NODE, nodeNow, open);
-  // The claim is read again, because the candidate holds the claim as it was before it was marked.
-  const claimNow = readClaim(world, claimRequest(claim));
-  if (claimNow === undefined || claimNow.metadata.uid !== claim.metadata.uid) return;
+  if (claim === undefined || nodeNow === undefined) return;
+  if (nodeNow.metadata.uid !== node?.metadata.uid) return;
+  const words = vocabulary(claimGeneration(claim));
+  await changeObject(world.kube, NODE, nodeNow, (one) =>
+    isDeleting(one) ? one : uncordoned(one, words),
+  );
+}
+
+/** Removes the marks of a command from the claim. Skips a claim that is being deleted, and another one of this name. */
+async function unmark(world: World, { claim }: Pick<NodeView, "claim">): Promise<void> {
+  // The claim is read again, because the view may hold the claim as it was before it was marked.
+  const claimNow = claim && readClaim(world, claimRequest(claim));
+  if (claimNow === undefined || claimNow.metadata.uid !== claim?.metadata.uid) return;
   await changeClaim(world, claimNow, (one) =>
     isDeleting(one) ? one : withoutCondition(withoutRecord(one), "DisruptionReason"),
   );

@@ -34,10 +34,7 @@ export interface Unfinished {
 
 /** A command that is rolled back, or one node whose marks name no command. */
 export interface RolledBack {
-  /**
-   * The nodes to untaint, after all of `discard` are deleted. Commands are found by the marks on their nodes, so an
-   * interrupted rollback is found again.
-   */
+  /** The nodes to untaint. Their claims lose their marks last, so that an interrupted rollback is found again. */
   readonly nodes: readonly NodeView[];
   /** Replacements to delete: those that have no Node yet. */
   readonly discard: readonly NodeClaim[];
