@@ -15,6 +15,7 @@ import type { Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import { Headroom } from "../buffers/headroom.ts";
 import { type ClaimPlan, ClaimPlans, claimKey, keyOfClaim } from "./claim-plans.ts";
+import { ByInstance } from "./by-instance.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
 import { NodePods } from "./node-pods.ts";
@@ -41,10 +42,8 @@ class Cluster implements ClusterState {
   /** Keys of claims that are being created now. A key is removed when the watch reports the deletion of the claim. */
   readonly #expected = new Set<string>();
   readonly plans = new ClaimPlans();
-  readonly #claimByProviderId = new Map<string, string>();
-  /** Another claim that names the same instance, if there is one: somebody copied a claim. */
-  readonly #rivals = new Map<string, string>();
-  readonly #nodeByProviderId = new Map<string, string>();
+  readonly #claimByProviderId = new ByInstance();
+  readonly #nodeByProviderId = new ByInstance();
   /** Pods with a node, by key. */
   readonly #bound = new Map<string, Pod>();
   readonly #podsByNode = new Map<string, NodePods>();
@@ -81,7 +80,7 @@ class Cluster implements ClusterState {
     if (known !== undefined) this.#forgetClaim(key, known);
     this.#claims.set(key, claim);
     const providerId = claim.status?.providerID;
-    if (providerId) this.#nameClaim(providerId, key);
+    if (providerId) this.#claimByProviderId.add(providerId, key);
     if (isUnlaunched(claim)) this.#unlaunched++;
     else this.#promises.delete(claim.metadata.name);
     if (known?.metadata.deletionTimestamp !== claim.metadata.deletionTimestamp) this.#revision++;
@@ -128,7 +127,7 @@ class Cluster implements ClusterState {
     if (known !== undefined) this.#forgetNode(known);
     this.#nodes.set(name, node);
     const providerId = node.spec?.providerID;
-    if (providerId) this.#nodeByProviderId.set(providerId, name);
+    if (providerId) this.#nodeByProviderId.add(providerId, name);
     if (known?.spec?.providerID !== providerId) this.#noteJoined(providerId);
     const before = this.#views.get(name)?.initialized;
     this.#touchNode(name);
@@ -409,26 +408,14 @@ class Cluster implements ClusterState {
 
   #forgetClaim(key: string, claim: NodeClaim): void {
     const providerId = claim.status?.providerID;
-    if (providerId && this.#claimByProviderId.get(providerId) === key) {
-      this.#claimByProviderId.delete(providerId);
-      const rival = this.#rivals.get(providerId) ?? "";
-      this.#rivals.delete(providerId);
-      if (this.#claims.get(rival)?.status?.providerID === providerId)
-        this.#claimByProviderId.set(providerId, rival);
-    }
+    if (providerId) this.#claimByProviderId.delete(providerId, key);
     if (isUnlaunched(claim)) this.#unlaunched--;
-  }
-
-  #nameClaim(providerId: string, key: string): void {
-    const rival = this.#claimByProviderId.get(providerId);
-    if (rival !== undefined && rival !== key) this.#rivals.set(providerId, rival);
-    this.#claimByProviderId.set(providerId, key);
   }
 
   #forgetNode(node: Node): void {
     const providerId = node.spec?.providerID;
-    if (!providerId || this.#nodeByProviderId.get(providerId) !== node.metadata.name) return;
-    this.#nodeByProviderId.delete(providerId);
+    if (!providerId) return;
+    this.#nodeByProviderId.delete(providerId, node.metadata.name);
     const claim = this.#claimByProviderId.get(providerId);
     if (claim !== undefined) this.#touch(claim);
   }
@@ -449,8 +436,8 @@ class Cluster implements ClusterState {
   #touchClaim(key: string, claim: NodeClaim): void {
     this.#touch(key);
     for (const one of this.#successors.awaiting(claim.metadata.name)) this.#touchUsage(one);
-    const node = this.#nodeOf(claim);
-    if (node !== undefined) this.#touch(node);
+    const providerId = claim.status?.providerID ?? "";
+    for (const node of this.#nodeByProviderId.all(providerId)) this.#touch(node);
   }
 
   /**
@@ -486,8 +473,7 @@ class Cluster implements ClusterState {
 
   #touchNamed(name: string): void {
     this.#touch(name);
-    const node = this.#nodeByProviderId.get(name);
-    if (node !== undefined) this.#touch(node);
+    for (const node of this.#nodeByProviderId.all(name)) this.#touch(node);
     for (const kind of KINDS) {
       const key = claimKey(kind, name);
       const claim = this.#claims.get(key);

@@ -17,3 +17,20 @@ it("finds the NodeClaim of a node again, after a copy with the same provider ID 
   state.deleteClaim("copy", "NodeClaim");
   expect(owner()).toBeUndefined();
 });
+
+it("finds the Node of a NodeClaim again, after a Node with the same provider ID is deleted", () => {
+  const state = createClusterState();
+  const claim = nodeClaim({ name: "own", status: { providerID: "fake:///1", nodeName: "n" } });
+  const shown = () => state.nodes().map((view) => [view.name, view.claim?.metadata.name]);
+  state.updateClaim(claim);
+  state.updateNode(node({ name: "n", providerId: "fake:///1" }));
+  state.updateNode(node({ name: "twin", providerId: "fake:///1" }));
+  state.deleteNode("twin");
+  expect(state.nodeOfInstance("fake:///1")?.name).toBe("n");
+  expect(shown()).toEqual([["n", "own"]]);
+  const isGoing = { deletionTimestamp: "2026-01-01T00:00:00Z" };
+  state.updateNode(node({ name: "twin", providerId: "fake:///1" }));
+  state.nodes();
+  state.updateClaim({ ...claim, metadata: { ...claim.metadata, ...isGoing } });
+  expect(state.node("n")?.deleting).toBe(true);
+});
