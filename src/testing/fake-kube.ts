@@ -25,6 +25,8 @@ export interface FakeKube extends KubeClient {
   readonly guarded: Set<string>;
   /** Keys of objects whose deletion fails with 503. */
   readonly undeletable: Set<string>;
+  /** Keys of objects whose patches fail with 503. */
+  readonly unpatchable: Set<string>;
   /** The calls in order, such as `evict default/a` or `delete nodes/x`. */
   readonly journal: string[];
 }
@@ -34,10 +36,12 @@ export function fakeKube(clock: Clock): FakeKube {
   const store = new FakeStore(clock);
   const guarded = new Set<string>();
   const undeletable = new Set<string>();
+  const unpatchable = new Set<string>();
   const { journal } = store;
   return {
     guarded,
     undeletable,
+    unpatchable,
     journal,
     all: (kind) => {
       const objects = store.of(kind as Kind);
@@ -66,6 +70,7 @@ export function fakeKube(clock: Clock): FakeKube {
       return store.patch(kind as Kind, object.metadata, { status }, "status") as never;
     },
     patch: async (kind, ref, change, subresource) => {
+      if (unpatchable.has(refKey(ref))) refuse(503, "ServiceUnavailable", "the server is away");
       if (change.type !== "merge") throw new Error(`fake kube: no ${change.type} patches`);
       return store.patch(kind as Kind, ref, change.body, subresource) as never;
     },
