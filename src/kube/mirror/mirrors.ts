@@ -5,6 +5,7 @@
 
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
+import { isObject } from "../../base/json.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import { besideOthers } from "../../base/steps.ts";
@@ -197,5 +198,17 @@ function observing(
       subresource === "scale"
         ? client.patch(kind, ref, patch, subresource)
         : seen(kind, client.patch(kind, ref, patch, subresource)),
+    delete: async (kind, ref, options) => {
+      const answer = await client.delete(kind, ref, options);
+      // Of an object that waits for its finalizers or for its grace period, the answer is that object.
+      if (isBeingDeleted(answer)) observe(kind as Kind, answer);
+      return answer;
+    },
   };
+}
+
+/** Whether the answer to a deletion is an object that is being deleted. Otherwise it is a Status. */
+function isBeingDeleted(answer: unknown): answer is KubeObject {
+  const metadata = isObject(answer) ? answer["metadata"] : undefined;
+  return isObject(metadata) && metadata["deletionTimestamp"] !== undefined;
 }
