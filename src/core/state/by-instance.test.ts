@@ -30,7 +30,13 @@ it("finds the Node of a NodeClaim again, after a Node with the same provider ID 
   expect(shown()).toEqual([["n", "own"]]);
   const isGoing = { deletionTimestamp: "2026-01-01T00:00:00Z" };
   state.updateNode(node({ name: "twin", providerId: "fake:///1" }));
-  state.nodes();
+  expect(shown()).toEqual([
+    ["n", "own"],
+    ["twin", undefined],
+  ]);
+  expect(state.nodeOfInstance("fake:///1")?.name).toBe("n");
   state.updateClaim({ ...claim, metadata: { ...claim.metadata, ...isGoing } });
   expect(state.node("n")?.deleting).toBe(true);
+  state.deleteNode("n");
+  expect(shown()).toEqual([["twin", "own"]]);
 });

@@ -127,7 +127,10 @@ class Cluster implements ClusterState {
     if (known !== undefined) this.#forgetNode(known);
     this.#nodes.set(name, node);
     const providerId = node.spec?.providerID;
-    if (providerId) this.#nodeByProviderId.add(providerId, name);
+    if (providerId) {
+      for (const other of this.#nodeByProviderId.all(providerId)) this.#touch(other);
+      this.#nodeByProviderId.add(providerId, name);
+    }
     if (known?.spec?.providerID !== providerId) this.#noteJoined(providerId);
     const before = this.#views.get(name)?.initialized;
     this.#touchNode(name);
@@ -278,7 +281,10 @@ class Cluster implements ClusterState {
   }
 
   nodeOfInstance(providerId: string): NodeView | undefined {
-    const key = this.#nodeByProviderId.get(providerId) ?? this.#claimByProviderId.get(providerId);
+    const claimed = this.#claimByProviderId.get(providerId);
+    const claim = this.#claims.get(claimed ?? "");
+    const node = claim ? this.#nodeOf(claim) : this.#nodeByProviderId.get(providerId);
+    const key = node ?? claimed;
     return key === undefined ? undefined : this.#shownFor(key);
   }
 
@@ -344,7 +350,8 @@ class Cluster implements ClusterState {
     if (cached !== undefined) return cached;
     const providerId = node.spec?.providerID;
     const claimName = providerId ? this.#claimByProviderId.get(providerId) : undefined;
-    const claim = claimName === undefined ? undefined : this.#claims.get(claimName);
+    const named = claimName === undefined ? undefined : this.#claims.get(claimName);
+    const claim = named && this.#nodeOf(named) === name ? named : undefined;
     if (!providerId && poolIdOfLabels(node.metadata.labels ?? {}) !== undefined) return undefined;
     const view = this.#build(name, node, claim);
     this.#views.set(name, view);
@@ -418,6 +425,7 @@ class Cluster implements ClusterState {
     this.#nodeByProviderId.delete(providerId, node.metadata.name);
     const claim = this.#claimByProviderId.get(providerId);
     if (claim !== undefined) this.#touch(claim);
+    for (const other of this.#nodeByProviderId.all(providerId)) this.#touch(other);
   }
 
   /** The name of the Node and the name of its claim. */
@@ -428,9 +436,10 @@ class Cluster implements ClusterState {
     return claim === undefined ? [nodeName] : [nodeName, claim.metadata.name];
   }
 
-  #nodeOf(claim: NodeClaim): string | undefined {
-    const providerId = claim.status?.providerID;
-    return providerId ? this.#nodeByProviderId.get(providerId) : undefined;
+  /** The Node of the claim. If several Nodes have its provider id, the one that it names counts. */
+  #nodeOf({ status: { providerID = "", nodeName = "" } = {} }: NodeClaim): string | undefined {
+    const names = this.#nodeByProviderId.all(providerID);
+    return names.includes(nodeName) ? nodeName : names.at(-1);
   }
 
   #touchClaim(key: string, claim: NodeClaim): void {
@@ -446,7 +455,7 @@ class Cluster implements ClusterState {
    */
   #noteJoined(providerId = ""): void {
     const claim = this.#claims.get(this.#claimByProviderId.get(providerId) ?? "");
-    const pods = this.#podsByNode.get(this.#nodeByProviderId.get(providerId) ?? "");
+    const pods = this.#podsByNode.get((claim && this.#nodeOf(claim)) ?? "");
     if (claim && pods) this.placements.joined(claim.metadata.name, pods.list());
   }
 
