@@ -129,11 +129,12 @@ export const TOLD_FAULTS: Readonly<Record<string, MakeFault>> = {
     })),
   "watches of pods tell that each is gone": (scene) => told(scene, PODS, "DELETED", (one) => one),
   "watches of pods tell that each is being deleted": (scene) =>
-    told(scene, PODS, "MODIFIED", (one) =>
+    told(scene, PODS, "MODIFIED", (one, resourceVersion) =>
       withMetadata(one, {
         deletionTimestamp: "2026-01-05T08:00:00Z",
         deletionGracePeriodSeconds: 0,
-        resourceVersion: "9999999",
+        // The present version of the store. Versions only grow: no server tells one that its store has not reached.
+        resourceVersion,
       }),
     ),
   "a list of pods in pages begins again in the middle": (scene) => overlapping(scene, PODS),
@@ -209,22 +210,32 @@ function listed({ world }: WorkScene, of: Collection, change: (one: Body) => Bod
   });
 }
 
-/** The watch delivers one event for each object of the default namespace, then nothing more. */
+/**
+ * The watch delivers one event for each object of the default namespace, then nothing more. `change`: makes what is
+ * told of an object. Its second argument is the version of the store.
+ */
 function told(
   scene: WorkScene,
   of: Collection,
   type: string,
-  change: (one: Body) => Body,
+  change: (one: Body, storeVersion: string) => Body,
 ): WorkFault {
+  const { transport } = scene.world.box.sandbox;
   let isTold = false;
   return answers(async (request) => {
     const what = asked(request);
     if (what?.of !== of || !what.isWatch || isTold) return undefined;
     isTold = true;
+    const { body } = await transport.send({ method: "GET", path: of });
+    const { resourceVersion } = (body as { readonly metadata: { resourceVersion: string } })
+      .metadata;
     const all = (await listOf(scene, of)).filter(
       ({ metadata }) => metadata.namespace === "default",
     );
-    const events = all.map((one) => ({ type, object: change(one as KubeObject as never) }));
+    const events = all.map((one) => ({
+      type,
+      object: change(one as KubeObject as never, resourceVersion),
+    }));
     return { status: 200, headers: {}, stream: openStream(events) };
   });
 }

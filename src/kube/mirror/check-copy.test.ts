@@ -29,6 +29,8 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
     lists: [] as string[],
     watchedFrom: [] as string[],
     bring: [] as WatchEvent<Node>[],
+    /** The version of the bookmark at the end of each watch. Undefined: that with which the watch begins. */
+    bookmark: undefined as string | undefined,
     /** The objects with which a watch without a version begins. */
     state: [] as readonly Node[],
     /** Answers such a watch instead. */
@@ -59,7 +61,8 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
         async *[Symbol.asyncIterator]() {
           yield* events;
           // The bookmark prevents the watch from counting as silent.
-          yield { type: "BOOKMARK", object: { metadata: { name: "", resourceVersion } } };
+          const version = server.bookmark ?? resourceVersion;
+          yield { type: "BOOKMARK", object: { metadata: { name: "", resourceVersion: version } } };
           await clock.sleep(WATCH_MS);
         },
       };
@@ -93,6 +96,21 @@ describe("an informer's copy that differs from the server's objects", () => {
     expect(told).toEqual([{ kind: "Node", missed: 2, gone: 1 }]);
     // The watch continues at its last version, so no event is lost.
     expect(new Set(server.watchedFrom)).toEqual(new Set(["10"]));
+    stop();
+  });
+
+  it("gets an object as the server has it, although an event told a later version of it", async () => {
+    const { clock, server, names, told, stop } = world([node("a", 1), node("b", 2)]);
+    await clock.settle();
+    server.version = 30;
+    server.bookmark = "30";
+    server.bring.push({ type: "MODIFIED", object: node("a", 20) });
+    server.bring.push({ type: "MODIFIED", object: node("b", 25) });
+    server.nodes = [node("a", 1), node("b", 25)];
+    await clock.advance(2 * WATCH_MS);
+    expect(names()).toEqual(["a@20", "b@25"]);
+    await clock.advance(HOUR + 2 * WATCH_MS);
+    expect([names(), told]).toEqual([["a@1", "b@25"], [{ kind: "Node", missed: 1, gone: 0 }]]);
     stop();
   });
 

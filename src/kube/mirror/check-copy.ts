@@ -14,14 +14,17 @@ import { isForbidden, KubeError, type StatusBody } from "../errors.ts";
 export interface Copy<T extends KubeObject> {
   /** Reduces an object to the fields that the mirror keeps. */
   keep(object: T): T;
-  /** Whether the mirror lacks this object or has an older version of it. */
-  lacks(object: T): boolean;
+  /**
+   * Whether the mirror lacks this object, which the server has, or has another version of it up to `upTo`. A later
+   * version is an own write.
+   */
+  lacks(object: T, upTo: number): boolean;
   /** Objects up to the version `upTo` that are not among these, by key. */
   notIn(items: readonly T[], upTo: number): Steps<readonly T[]>;
   /** Objects that this list would remove if it were taken in, by key. */
   removedBy(list: KubeList<T>): Steps<readonly T[]>;
-  /** Adds missed objects, and removes those that are gone. */
-  heal(difference: Difference<T>): void;
+  /** Takes missed objects as the server has them, and removes those that are gone. Own writes after `upTo` stay. */
+  heal(difference: Difference<T>, upTo: number): void;
 }
 
 interface Difference<T> {
@@ -204,7 +207,7 @@ export class CopyCheck<T extends KubeObject> {
     try {
       const { missed, gone, isEmpty } = await this.#compare(upTo);
       pauseMs = restMs(isEmpty);
-      if (isWanted()) copy.heal({ missed, gone });
+      if (isWanted()) copy.heal({ missed, gone }, upTo);
       if (missed.length + gone.length > 0)
         log.warn("copy was not as the API server has it, put right", {
           kind: kind.kind,
@@ -226,7 +229,7 @@ export class CopyCheck<T extends KubeObject> {
     // Only names are kept, because there may be a million objects. The watch will still deliver an object whose version
     // is newer than `upTo`, so it is not missed.
     const nameOf = (item: T, reduce: (item: T) => T): T => {
-      if (versionOf(item.metadata) <= upTo && copy.lacks(item)) missed.push(reduce(item));
+      if (versionOf(item.metadata) <= upTo && copy.lacks(item, upTo)) missed.push(reduce(item));
       const { name, namespace } = item.metadata;
       return { metadata: { name, ...(namespace === undefined ? {} : { namespace }) } } as T;
     };

@@ -171,9 +171,10 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     return deepFreeze(this.#project(object));
   }
 
-  lacks(object: T): boolean {
+  lacks(object: T, upTo: number): boolean {
     const known = this.#objects.get(keyOf(object));
-    return known === undefined || versionOf(known) < versionOf(object);
+    if (known === undefined) return true;
+    return versionOf(known) !== versionOf(object) && versionOf(known) <= upTo;
   }
 
   *notIn(items: readonly T[], upTo: number): Steps<readonly T[]> {
@@ -197,8 +198,12 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     return yield* this.notIn(items, this.#coveredBy(resourceVersion));
   }
 
-  heal({ missed, gone }: Parameters<Copy<T>["heal"]>[0]): void {
-    for (const object of missed) this.#put(object, true);
+  heal({ missed, gone }: Parameters<Copy<T>["heal"]>[0], upTo: number): void {
+    for (const object of missed) {
+      // An event may have told a version that the server does not have.
+      if (this.lacks(object, upTo)) this.#takeBack(object);
+      this.#put(object, true);
+    }
     for (const object of gone) this.#remove(keyOf(object), object.metadata.uid);
   }
 
@@ -236,8 +241,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   }
 
   /**
-   * Removes the known object if its version is higher than this one's, which a restored store has. Handlers then see a
-   * new object: the cluster state forgets marks and planned places of such Nodes and claims.
+   * Removes the known object if its version is higher than this one's, which the server has. Handlers then see a new
+   * object: the cluster state forgets marks and planned places of such Nodes and claims.
    */
   #takeBack(restored: T): void {
     const key = keyOf(restored);
