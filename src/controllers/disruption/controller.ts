@@ -66,7 +66,7 @@ import {
 } from "./gather.ts";
 import { objectsOf } from "./labels.ts";
 import { judgeMoves, learnOutcomes } from "./outcomes.ts";
-import { isHeldByTargets } from "./receiving-nodes.ts";
+import { isHeldByPods } from "./receiving-nodes.ts";
 import { takeBack } from "./roll-back.ts";
 import { factsOf, type SweepFacts, Sweeps, sharedFacts } from "./sweeps.ts";
 
@@ -264,7 +264,7 @@ async function take(
   let again: Again = "later";
   for (const command of commands) {
     if (command.validateAfterMs === 0) {
-      if (await isHeldByTargets(world, command, memory.problems)) continue;
+      if (await isHeldByPods(world, command, memory.problems)) continue;
       const still = stillNow({ world, queue, around }, { method, command });
       if (typeof still === "string") logInvalid(log, command, still);
       else if (await start({ world, queue, log }, still, 0)) again = "now";
@@ -329,8 +329,7 @@ async function validate(loop: Loop): Promise<Again> {
     // The cluster is read again for each command, because the previous command may have tainted nodes.
     const sight = { world, queue, around: await readAround(loop) };
     const still = await run(validateCommand(pictureForCommand(sight), { method, command }));
-    if (typeof still !== "string" && (await isHeldByTargets(world, still, memory.problems)))
-      continue;
+    if (typeof still !== "string" && (await isHeldByPods(world, still, memory.problems))) continue;
     const now = typeof still === "string" ? still : stillNow(sight, { method, command: still });
     if (typeof now === "string") {
       reject(loop, command, now);

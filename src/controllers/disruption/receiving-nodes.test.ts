@@ -9,7 +9,7 @@ import { establish } from "../../testing/established.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { unseenByMirrors } from "../../testing/unseen.ts";
 import { doubtIfLost } from "../ending/live-reads.ts";
-import { isHeldByTargets } from "./receiving-nodes.ts";
+import { isHeldByPods } from "./receiving-nodes.ts";
 
 /** A world with a node b that has two pods. `unseen`: pods that the mirror lacks. */
 async function worldOf(...unseen: readonly string[]): Promise<FakeWorld> {
@@ -30,8 +30,7 @@ async function ask(world: FakeWorld) {
   const command = { candidates: [candidate("a")], targets: ["b"] } as unknown as Command;
   const problems = new StandingProblems(world.log, world.clock);
   const held = [];
-  for (let times = 0; times < 2; times++)
-    held.push(await isHeldByTargets(world, command, problems));
+  for (let times = 0; times < 2; times++) held.push(await isHeldByPods(world, command, problems));
   const events = world.published.filter(({ reason }) => reason === "EndHeld");
   return { held, told: [...new Set(events.map(({ message }) => message))] };
 }
@@ -43,7 +42,24 @@ it("does not hold a command if the informer has all pods of its receiving nodes"
 it("holds a command if a receiving node has a pod that the informer lacks", async () => {
   const { held, told } = await ask(await worldOf("two"));
   expect(held).toEqual([true, true]);
-  expect(told).toEqual([expect.stringContaining("it lacks default/two on Node b")]);
+  expect(told).toEqual([expect.stringContaining("it does not count default/two on Node b")]);
+});
+
+it("holds a command if the informer has a pod of an emptied node as being deleted, which it is not", async () => {
+  const world = await worldOf();
+  const { list } = world.kube;
+  const alive = await list(POD, {});
+  const metadata = { deletionTimestamp: toRfc3339(world.clock.now()) };
+  world.api.change(POD, "default/two", { metadata });
+  await world.clock.settle();
+  const resourceVersion = "99999";
+  Object.assign(world.kube, { list: async () => ({ ...alive, resourceVersion }) });
+  const one = candidate("b");
+  const emptied = { ...one, reschedulablePods: [pod({ name: "one", nodeName: "b" })] };
+  const command = { candidates: [emptied], targets: [] } as unknown as Command;
+  const problems = new StandingProblems(world.log, world.clock);
+  expect(await isHeldByPods(world, command, problems)).toBe(true);
+  expect(await isHeldByPods(world, { ...command, candidates: [one] }, problems)).toBe(false);
 });
 
 it("has the informer's copy compared soon if it lacks a pod that is not new", async () => {
@@ -76,7 +92,9 @@ it("holds a command if the list of its receiving nodes' pods is old or fails", a
     Object.assign(world.kube, { list: lie });
     expect(await ask(world)).toEqual({ held: [true, true], told: [] });
   }
-  expect(world.lines.join("\n")).toContain("cannot list the pods of the nodes that take pods");
+  expect(world.lines.join("\n")).toContain(
+    "cannot list the pods of the nodes that take pods or are emptied",
+  );
   Object.assign(world.kube, { list });
   expect((await ask(world)).held).toEqual([false, false]);
 });

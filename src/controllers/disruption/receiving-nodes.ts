@@ -1,7 +1,7 @@
 /**
- * Checks the existing nodes to which a command moves pods, before it begins. The local copy of the cluster may lack
- * some of their pods. Then such a node looks emptier than it is, and the moved pods do not fit. So the pods of these
- * nodes are listed from the API server. karpenter-ts only.
+ * Checks the nodes of a command before it begins: those that receive pods, and those that it empties. The local copy of
+ * the cluster may lack some of their pods, or have them as being deleted. Then such a node looks emptier than it is, and
+ * the moved pods do not fit. So the pods of these nodes are listed from the API server. karpenter-ts only.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -14,25 +14,28 @@ import { unknownPod } from "../ending/live-reads.ts";
 import type { World } from "../world.ts";
 import { objectsOf } from "./labels.ts";
 
-const PROBLEM = "pods of receiving nodes";
+const PROBLEM = "pods of nodes of a command";
 
 /**
- * Whether the command must not begin now: a target has pods that the local copy lacks, or its pods cannot be listed.
- * Reported once an hour.
+ * Whether the command must not begin now: a node has active pods that the local copy does not count, or its pods cannot
+ * be listed. A node that seems empty is not checked here: its pods are listed before it is deleted. Reported once an
+ * hour.
  */
-export async function isHeldByTargets(
+export async function isHeldByPods(
   world: World,
   { targets, candidates }: Command,
   problems: StandingProblems,
 ): Promise<boolean> {
+  const emptied = candidates.filter(({ reschedulablePods }) => reschedulablePods.length > 0);
+  const asked = [...targets, ...emptied.map(({ node }) => node.name)];
   let strange: Pod | undefined;
   try {
-    strange = await unknownPod(world, targets);
+    strange = await unknownPod(world, asked);
   } catch (error) {
-    const fields = { nodes: targets, error: errorText(error) };
+    const fields = { nodes: asked, error: errorText(error) };
     problems.tell(
       PROBLEM,
-      "not disrupting, cannot list the pods of the nodes that take pods",
+      "not disrupting, cannot list the pods of the nodes that take pods or are emptied",
       fields,
     );
     return true;
@@ -41,7 +44,7 @@ export async function isHeldByTargets(
     problems.over(PROBLEM);
     return false;
   }
-  const message = `The view of pods is not current: it lacks ${keyOf(strange)} on Node ${strange.spec.nodeName}.`;
+  const message = `The view of pods is not current: it does not count ${keyOf(strange)} on Node ${strange.spec.nodeName}.`;
   if (!problems.isNews(PROBLEM, message)) return true;
   const name = candidates.map(({ node }) => node.name).join(", ");
   const act = { ...CLAIM_ACTS.disrupted, name: "disrupted" };

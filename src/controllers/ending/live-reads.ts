@@ -3,7 +3,7 @@
  * read rejects if the server does not answer, so that nothing is deleted.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
-import { isActive, POD, type Pod } from "../../apis/core/pod.ts";
+import { isActive, isTerminating, POD, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { createdAtMs, type Kind, keyOf } from "../../apis/meta.ts";
@@ -54,8 +54,8 @@ export async function reschedulablePodsNow(
 }
 
 /**
- * The first active pod on these Nodes that the local copy lacks. If it should have it for a while, the copy is compared
- * with the API server soon. Rejects if the API server's list may be outdated.
+ * The first active pod on these Nodes that the local copy lacks, or has as being deleted. If the pod is not new, the copy
+ * is compared with the API server soon. Rejects if the API server's list may be outdated.
  */
 export async function unknownPod(
   world: Pick<World, "kube" | "mirrors" | "clock">,
@@ -66,30 +66,41 @@ export async function unknownPod(
   // may deliver newer Nodes during them.
   const leastVersion = newestOf(nodes(world).each());
   const readPage = readPodPage(world);
+  const isStrange = (pod: Pod, listVersion: number) => {
+    const known = pods(world).get(keyOf(pod));
+    if (known === undefined || known.metadata.uid !== pod.metadata.uid) return true;
+    // The copy may be newer than the list.
+    return isTerminating(known) && versionOf(known.metadata) <= listVersion;
+  };
   const listed = nodeNames.map(async (name) => {
     const list = await world.kube.list(POD, { fieldSelector: `spec.nodeName=${name}`, readPage });
     if (versionOf(list) < leastVersion)
       throw new Error(
         "the list of pods is older than the Nodes that the watch has brought, waiting",
       );
-    return list.items.filter(isActive);
+    return list.items.filter((pod) => isActive(pod) && isStrange(pod, versionOf(list)));
   });
-  return doubtIfLost(world, (await Promise.all(listed)).flat())[0];
+  const strange = (await Promise.all(listed)).flat();
+  doubtIfOld(world, strange);
+  return strange[0];
 }
 
-/**
- * Those of the listed pods that the local copy lacks. If one of them is not new, the copy is compared with the API
- * server soon: the watch delivers a new pod within seconds.
- */
-export function doubtIfLost(
-  world: Pick<World, "clock" | "mirrors">,
-  listed: readonly Pod[],
-): readonly Pod[] {
+/** Has the local copy of pods compared with the API server soon, if it lacks one of these listed pods for long. */
+export function doubtIfLost(world: Pick<World, "clock" | "mirrors">, listed: readonly Pod[]): void {
   const known = pods(world);
-  const lacked = listed.filter((pod) => known.get(keyOf(pod))?.metadata.uid !== pod.metadata.uid);
-  const oldMs = world.clock.now() - LOST_MS;
-  if (lacked.some((pod) => createdAtMs(pod) < oldMs)) world.mirrors.doubt(POD as Kind);
-  return lacked;
+  doubtIfOld(
+    world,
+    listed.filter((pod) => known.get(keyOf(pod))?.metadata.uid !== pod.metadata.uid),
+  );
+}
+
+/** Has the copy compared soon, if one of these pods, which it does not have so, is not new: the watch takes seconds. */
+function doubtIfOld(
+  { clock, mirrors }: Pick<World, "clock" | "mirrors">,
+  strange: readonly Pod[],
+): void {
+  const oldMs = clock.now() - LOST_MS;
+  if (strange.some((pod) => createdAtMs(pod) < oldMs)) mirrors.doubt(POD as Kind);
 }
 
 /**
