@@ -54,8 +54,8 @@ export async function reschedulablePodsNow(
 }
 
 /**
- * The first active pod on these Nodes that the local copy lacks, or has as being deleted. If the pod is not new, the copy
- * is compared with the API server soon. Rejects if the API server's list may be outdated.
+ * The first active pod on these Nodes that the local copy lacks, or has as being deleted. If the pod is not new, the
+ * copy is compared with the API server soon. Rejects if the API server's list may be outdated.
  */
 export async function unknownPod(
   world: Pick<World, "kube" | "mirrors" | "clock">,
