@@ -118,7 +118,7 @@ describe("metrics of write conflicts", () => {
     expect(now("workqueue_retries_total")).toEqual([3]);
     expect(lines).toEqual([
       "debug reconcile lost a race, trying again patch a: changed",
-      "debug reconcile lost a race, trying again patch a: changed; patch a: changed",
+      "debug reconcile lost a race, trying again patch a: changed",
       "error Reconciler error patch a: changed; delete a: away",
     ]);
     await manager.stop();

@@ -194,7 +194,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "left-closed",
     without: "that nodes of a command that failed open again",
     file: "src/controllers/disruption/roll-back.ts",
-    from: "  await Promise.all(candidates.map((candidate) => collect(errors, () => reopen(world, candidate))));\n",
+    from: "  await each(views, (one) => untaint(world, one));\n  if (errors.length === 0) await each(views, (one) => unmark(world, one));\n",
     to: "",
     // With NO_MEMORY too. Otherwise the process would soon continue its own unfinished commands, as it continues those
     // of a process that ended.
