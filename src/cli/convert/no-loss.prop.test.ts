@@ -1,6 +1,6 @@
 /**
  * `karpenter convert` loses no field silently. For each field of the CRDs, two objects that differ in this field alone
- * are converted. Their outputs must differ, or a message must name the field.
+ * are converted. Their outputs must differ, or a message must name the field. A message names each unknown field.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -148,6 +148,25 @@ describe.each([
     }
     expect(leaves.length).toBeGreaterThan(10);
     expect(lost).toEqual([]);
+  }, 120_000);
+
+  it("leaves out an unknown field beside each known one, and warns of it with its path", async () => {
+    const silent: string[] = [];
+    const beside = leaves.filter((leaf) => !/\/(0|key)$/.test(leaf) && leaf.startsWith("/spec/"));
+    const parents = new Set(beside.map((leaf) => leaf.slice(0, leaf.lastIndexOf("/"))));
+    for (const parent of parents) {
+      const leaf = beside.find((one) => one.slice(0, one.lastIndexOf("/")) === parent) as string;
+      const object = given([leaf]);
+      const steps = parent.split("/").slice(1);
+      const holder = steps.reduce<unknown>((at, step) => Reflect.get(at as object, step), object);
+      Reflect.set(holder as object, "qqq", 1);
+      const path = `${steps.join(".").replaceAll(/\.0(?=\.|$)/g, "[0]")}.qqq`;
+      const { out, said } = await converted(object, { to });
+      if (out.includes("qqq") || !said.includes(`left out: ${path}: unknown field`))
+        silent.push(path);
+    }
+    expect(parents.size).toBeGreaterThan(3);
+    expect(silent).toEqual([]);
   }, 120_000);
 
   it("keeps each field, or names it in a warning, whatever else is set", async () => {

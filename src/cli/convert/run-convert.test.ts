@@ -90,6 +90,35 @@ spec: {providerRef: {name: default}}
     ]);
   });
 
+  it("warns of each unknown field with its place and the field that was meant, and leaves it out", async () => {
+    const given = `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: a}
+spec: {foo: 1, consolidation: {enabld: true}, ttlSecondsAfterEmtpy: 30, provider: {tagz: {b: c}}}
+---
+apiVersion: karpenter.sh/v1beta1
+kind: NodePool
+metadata: {name: b}
+spec:
+  disruption: {consolidatonPolicy: WhenEmpty}
+  template: {spec: {requirements: [], kubelet: {foo: 1}, nodeClassRef: {name: b}}}
+`;
+    const { text, said } = await convert(given, { to: "v1" });
+    const a = "warning: standard input, document 1: Provisioner a: left out: spec";
+    const b = "warning: standard input, document 2: NodePool b: left out: spec";
+    const lines = said.join("").split("\n");
+    expect(lines.filter((line) => line.includes("unknown field"))).toEqual([
+      `${a}.foo: unknown field`,
+      `${a}.consolidation.enabld: unknown field; did you mean enabled?`,
+      `${a}.ttlSecondsAfterEmtpy: unknown field; did you mean ttlSecondsAfterEmpty?`,
+      `${a}.provider.tagz: unknown field; did you mean tags?`,
+      `${b}.disruption.consolidatonPolicy: unknown field; did you mean consolidationPolicy?`,
+      `${b}.template.spec.kubelet.foo: unknown field`,
+    ]);
+    expect(text).not.toMatch(/consolidatonPolicy|foo/);
+  });
+
   it("S2-15 converts consolidation, emptiness and expiration", async () => {
     const disruption = async (spec: object) => (await pool(spec)).object.spec.disruption;
     expect(

@@ -14,6 +14,9 @@ import { errorText } from "../../base/error-text.ts";
 import { isObject, textOf } from "../../base/json.ts";
 import { type Printed, printedDocument, printedJson, printedLines } from "../../base/printable.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
+import type { Found } from "../plan/documents.ts";
+import { unknownFields } from "../plan/known-kinds.ts";
+import { withoutField } from "../plan/without-field.ts";
 import { CliError } from "../program/cli-error.ts";
 import { valuesOf } from "../program/manifest-text.ts";
 import { NO_OBJECTS, noInput } from "../program/no-input.ts";
@@ -53,18 +56,22 @@ const BETA: ReadonlySet<string> = new Set(["NodePool", "NodeClaim", "EC2NodeClas
 export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<void> {
   const { filename = [], to } = flags;
   if (filename.length === 0) throw new CliError(noInput());
-  const objects: KubeObject[] = [];
+  const found: Found[] = [];
   for (const name of filename)
     for (const { text, source } of await textsOf(name, flags, doors))
-      objects.push(...objectsIn(text, source));
-  const wanted = objects.filter(({ apiVersion = "", kind = "" }) =>
+      found.push(...objectsIn(text, source));
+  const wanted = found.filter(({ object: { apiVersion = "", kind = "" } }) =>
     to === "v1" && apiVersion.endsWith("/v1beta1") ? BETA.has(kind) : isAlpha(apiVersion, kind),
   );
-  const left = objects.filter((one) => !wanted.includes(one)).flatMap((one) => leftOut(one, to));
+  const left = found
+    .filter((one) => !wanted.includes(one))
+    .flatMap(({ object }) => leftOut(object, to));
   if (wanted.length === 0) throw new CliError(left.length > 0 ? left : NO_OBJECTS);
   doors.say(printedLines(left.map((one) => `warning: ${one}`)));
   const converted: KubeObject[] = [];
-  for (const object of wanted) {
+  for (const one of wanted) {
+    const { object, remarks: unknown } = withoutUnknown(one);
+    doors.say(printedLines(unknown.map((remark) => `warning: ${remark}`)));
     try {
       if (!ALPHA.has(object.kind ?? "")) refuseIncomplete(object);
       const { objects: made, remarks } = ALPHA.has(object.kind ?? "")
@@ -103,6 +110,21 @@ function leftOut({ apiVersion = "", kind = "", metadata }: KubeObject, to: strin
   return to === "v1beta1" && version === "v1beta1"
     ? [`${what} is v1beta1 already; pass --to v1 to convert it to v1`]
     : [`${what} is ${version}: nothing to convert`];
+}
+
+/**
+ * The object without its unknown fields, as an API server stores it, and a remark about each of them. Unknown fields in
+ * the status get no remark, because a status is never converted.
+ */
+function withoutUnknown({ object, where }: Found) {
+  const unknown = unknownFields(object).filter(({ path }) => !/^status\b/.test(path));
+  const kept = unknown.reduce<unknown>(
+    (rest, { path }) => withoutField(rest, path) ?? rest,
+    object,
+  );
+  const what = `${where}: ${object.kind} ${textOf(object.metadata?.name)}`.trim();
+  const remarks = unknown.map(({ text }) => `${what}: left out: ${text}`);
+  return { object: kept as KubeObject, remarks };
 }
 
 /** Throws for an object without the fields that the conversion needs. `migrate` has its own check. */
@@ -174,11 +196,17 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
 }
 
 /** The objects in a text. Lists are replaced by their items. */
-function objectsIn(text: string, source: string): readonly KubeObject[] {
-  return valuesOf(source, text).flatMap((value) => {
-    const { kind, items } = headed(value, source);
-    if (!Array.isArray(items) || !kind?.endsWith("List")) return [headed(value, source)];
-    return items.map((item, index) => headed(item, `${source}, item ${index + 1}`));
+function objectsIn(text: string, source: string): readonly Found[] {
+  const values = valuesOf(source, text);
+  return values.flatMap((value, index): readonly Found[] => {
+    const where = values.length > 1 ? `${source}, document ${index + 1}` : source;
+    const object = headed(value, where);
+    const { kind, items } = object;
+    if (!Array.isArray(items) || !kind?.endsWith("List")) return [{ where, object }];
+    return items.map((item, at) => ({
+      where: `${where}, item ${at + 1}`,
+      object: headed(item, `${where}, item ${at + 1}`),
+    }));
   });
 }
 

@@ -18,9 +18,7 @@ import type {
 import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
-import { customResourceDefinitions } from "../../apis/crds/all.ts";
 import { statusTypeProblem } from "../../apis/crds/type-problem.ts";
-import { verticalPodAutoscalerDefinition } from "../../apis/crds/vertical-pod-autoscalers.ts";
 import { defaultedProvisioner } from "../../apis/hub/admission.ts";
 import { alphaTypeProblem } from "../../apis/hub/alpha-types.ts";
 import { toClaim } from "../../apis/hub/claim.ts";
@@ -46,18 +44,12 @@ import { canonicalJson } from "../../base/json.ts";
 import { compareText } from "../../base/text-order.ts";
 import type { DeviceFacts } from "../../core/devices/device-facts.ts";
 import { isCustom } from "../../sandbox/apiserver/engine.ts";
-import {
-  createRegistry,
-  type MutableRegistry,
-} from "../../sandbox/apiserver/registry/create-registry.ts";
-import type { ResourceDefinition } from "../../sandbox/apiserver/resource-definition.ts";
-import type { WrongValue } from "../../sandbox/apiserver/schema/decode.ts";
 import { CliError } from "../program/cli-error.ts";
-import { shownSentence, shownValue } from "../program/shown.ts";
+import { shownSentence } from "../program/shown.ts";
 import type { Found } from "./documents.ts";
 import { fieldErrorText, isRemark, unknownFieldText } from "./field-words.ts";
-import { groupOf, type LookedAt, refuseSlip, WORKLOAD_KINDS } from "./looked-at.ts";
-import { withoutField } from "./without-field.ts";
+import { definitionOf, knownKinds, readable } from "./known-kinds.ts";
+import { type LookedAt, refuseSlip, WORKLOAD_KINDS } from "./looked-at.ts";
 import type { Autoscaler } from "./workload-size.ts";
 
 /**
@@ -113,21 +105,9 @@ const CURRENT: Readonly<Record<string, string>> = {
   EC2NodeClass: "karpenter.k8s.aws/v1",
 };
 
-let kinds: MutableRegistry | undefined;
-
-/** The registry of known kinds. Created once, because that takes 0.1 s. Never changed. */
-function knownKinds(): MutableRegistry {
-  if (kinds === undefined) {
-    kinds = createRegistry({ kubernetesVersion: "1.34" });
-    kinds.setCrds([...customResourceDefinitions(), verticalPodAutoscalerDefinition()]);
-  }
-  return kinds;
-}
-
 /** Sorts the objects. Throws CliError with place and field of everything that the API server would refuse. */
 export function sortManifests(found: readonly Found[]): Manifests {
-  const registry = knownKinds();
-  const { byKind, unused, seen } = readAll(registry, found);
+  const { byKind, unused, seen } = readAll(found);
   const of = <T extends KubeObject>(...kinds: readonly LookedAt[]): T[] =>
     kinds.flatMap((kind) => {
       const objects = byKind.get(kind) ?? [];
@@ -174,7 +154,7 @@ export function sortManifests(found: readonly Found[]): Manifests {
       return place === undefined || place.live ? undefined : place.where;
     },
     withDefaults: <T extends KubeObject>(object: T): T => {
-      const definition = definitionOf(registry, object);
+      const definition = definitionOf(object);
       return definition === undefined ? object : (definition.applyDefaults(object) as T);
     },
   };
@@ -185,7 +165,7 @@ export function sortManifests(found: readonly Found[]): Manifests {
 }
 
 /** Reads all objects: by kind, the number of unknown kinds, and the place of each object. Throws CliError. */
-function readAll(registry: MutableRegistry, found: readonly Found[]) {
+function readAll(found: readonly Found[]) {
   const byKind = new Map<string, KubeObject[]>();
   const unused = new Map<string, number>();
   const seen = new Map<string, { readonly where: string; readonly live: boolean }>();
@@ -193,7 +173,7 @@ function readAll(registry: MutableRegistry, found: readonly Found[]) {
   for (const { where, object, live } of withNames(found)) {
     const kind = object.kind as string;
     const read = collecting(problems, () =>
-      live === true ? newest(where, object) : readObject(registry, where, object),
+      live === true ? newest(where, object) : readObject(where, object),
     );
     if (read === REFUSED) continue;
     if (read === undefined) {
@@ -256,19 +236,11 @@ function isToBeNamed(metadata: Partial<ObjectMeta> | undefined): boolean {
   return metadata?.name === undefined && typeof metadata?.generateName === "string";
 }
 
-function definitionOf(registry: MutableRegistry, { apiVersion = "", kind = "" }: KubeObject) {
-  return registry.findKind(groupOf(apiVersion), apiVersion.split("/").at(-1) as string, kind);
-}
-
 /** The object as the API server would store it. Undefined for an unknown kind. */
-function readObject(
-  registry: MutableRegistry,
-  where: string,
-  object: KubeObject,
-): KubeObject | undefined {
-  const definition = definitionOf(registry, object);
+function readObject(where: string, object: KubeObject): KubeObject | undefined {
+  const definition = definitionOf(object);
   if (definition === undefined) {
-    refuseSlip(registry.list(), where, object);
+    refuseSlip(knownKinds().list(), where, object);
     return undefined;
   }
   if (object.metadata?.name === undefined)
@@ -278,7 +250,10 @@ function readObject(
     ...object,
     metadata: { ...object.metadata, ...(definition.namespaced ? { namespace } : {}) },
   };
-  const { value, problems, wrong } = readable(definition, where, named);
+  const { value, wrongTypes, wrong, unknown, isWhole } = readable(definition, named);
+  if (!isWhole) throw refused(where, object, wrongTypes);
+  const unknownTexts = unknown.map((path) => unknownFieldText(definition.schema, path));
+  const problems = [...wrongTypes, ...unknownTexts];
   const mistyped = alphaTypeProblem(value);
   // The defaults and rules of v1alpha5 kinds need correct types.
   if (mistyped !== undefined) throw refused(where, object, [...problems, mistyped]);
@@ -295,35 +270,6 @@ function readObject(
   if (misread !== undefined) problems.push(misread);
   if (problems.length > 0) throw refused(where, object, problems);
   return newest(where, complete);
-}
-
-/** Maximum number of values of wrong types that are reported for one object. */
-const MOST_WRONG = 10;
-
-/**
- * Decodes an object with its schema and collects the errors. A decoder stops at the first value of a wrong type. So
- * that value (its path is in `wrong`) is removed, and the object is decoded again.
- */
-function readable(
-  definition: ResourceDefinition,
-  where: string,
-  object: KubeObject,
-): { value: KubeObject; problems: string[]; wrong: ReadonlySet<string> } {
-  const problems: string[] = [];
-  const wrong = new Set<string>();
-  let read = definition.prune(object);
-  while (read.malformed !== undefined) {
-    problems.push(read.wrong === undefined ? read.malformed : wrongText(read.wrong));
-    const path = read.wrong?.path;
-    const rest = path === undefined ? undefined : withoutField(read.value, path);
-    // Checking ends if the wrong value cannot be removed.
-    if (path === undefined || rest === undefined || wrong.has(path) || wrong.size === MOST_WRONG)
-      throw refused(where, object, problems);
-    wrong.add(path);
-    read = definition.prune(rest as KubeObject);
-  }
-  problems.push(...read.unknown.map((field) => unknownFieldText(definition.schema, field)));
-  return { value: read.value, problems, wrong };
 }
 
 /** Converts an object of a live cluster to the version for planning. Throws CliError. */
@@ -370,28 +316,6 @@ function alphaProblems(object: KubeObject): readonly string[] {
 function lines(problems: readonly FieldProblem[]): readonly string[] {
   return problems.map((problem) => problemsText([problem]));
 }
-
-/** The error for a wrong type: `spec.replicas: wanted a whole number, got "three"`. */
-function wrongText({ path, value, wanted }: WrongValue): string {
-  const kind = /^(\[\]|u?int|float)/.exec(wanted)?.[1] ?? "";
-  const isBeyond = wanted === "int32" && Number.isInteger(value);
-  const words = isBeyond ? INT32 : (WANTED[wanted] ?? WANTED[kind] ?? "an object");
-  // Hints at missing quotes for values such as `name: on` or `disk: 1`.
-  const unquoted = wanted === "string" && typeof value !== "object" ? "; put it in quotes" : "";
-  return `${path}: wanted ${words}, got ${shownValue(value)}${unquoted}`;
-}
-
-const INT32 = `a whole number from ${-(2 ** 31)} to ${2 ** 31 - 1}`;
-const WANTED: Readonly<Record<string, string>> = {
-  string: "a string",
-  bool: "true or false",
-  quantity: 'a quantity such as "2", "500m" or "8Gi"',
-  time: "a time such as 2026-01-31T12:00:00Z",
-  "[]": "a list",
-  int: "a whole number",
-  uint: "a whole number",
-  float: "a number",
-};
 
 function refused(where: string, object: KubeObject, problems: readonly string[]): CliError {
   const name: unknown = object.metadata?.name;
