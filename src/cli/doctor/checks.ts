@@ -6,7 +6,7 @@ import { POD } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
-import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject, ResourceAmounts } from "../../apis/meta.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
@@ -18,9 +18,9 @@ import { BRAKE_CONDITION, shownBrake } from "../../core/safety/brake-condition.t
 import { SET_BACK_CONDITION, setBackShown } from "../../core/safety/set-back.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import { type CheckedItem, checkSections, type Section } from "../checks/checks.ts";
-import { conditionToMend, whyNotReady } from "../checks/why-not-ready.ts";
 import { some } from "../migrate/check-objects.ts";
 import { checkAddresses, checkImages } from "./check-classes.ts";
+import { CLASSES_AREA, checkConditions, POOLS_AREA } from "./check-conditions.ts";
 import { checkController, checkLead } from "./check-controller.ts";
 import { checkDefinitions } from "./check-definitions.ts";
 import type { AskedRight, DoctorFacts } from "./facts.ts";
@@ -62,10 +62,10 @@ export function doctorChecks(
     { needs: [DEPLOYMENT.plural, POD.plural], check: () => checkController(facts) },
     { needs: [LEASE.plural, DEPLOYMENT.plural], check: () => checkLead(facts) },
     { needs: [], check: () => checkWebhooks(facts) },
-    { needs: [], check: () => checkReadiness("NodePools", facts.pools) },
+    { needs: [], check: () => checkConditions(POOLS_AREA, facts.pools) },
     { needs: pools, check: () => checkEnds(facts) },
     { needs: [], check: () => checkLimits(facts) },
-    { needs: [], check: () => checkReadiness("node classes", facts.classes) },
+    { needs: [], check: () => checkConditions(CLASSES_AREA, facts.classes) },
     { needs: pools, check: () => checkImages(facts) },
     { needs: [], check: () => checkAddresses(facts) },
     { needs: [], check: () => checkQuotas(facts) },
@@ -238,41 +238,6 @@ function checkWebhooks(facts: DoctorFacts): readonly CheckedItem[] {
       state: "todo",
       says: `Service ${service} has no ready pod, so requests of this kind fail`,
       remedy,
-    };
-  });
-}
-
-function checkReadiness(area: string, objects: readonly KubeObject[]): readonly CheckedItem[] {
-  return objects.map((one): CheckedItem => {
-    const item = one.metadata.name;
-    const { deletionTimestamp } = one.metadata;
-    if (area === "node classes" && deletionTimestamp !== undefined)
-      return {
-        area,
-        item,
-        state: "todo",
-        says: `It is being deleted since ${deletionTimestamp}: no node is launched with it`,
-        remedy: `apply it again once it is gone, or name another ${one.kind} in the NodePools that use it`,
-      };
-    // An AWSNodeTemplate has no conditions: a status shows that its controller has looked at it.
-    const isSeen = one.kind === "AWSNodeTemplate" && "status" in one;
-    const type = one.kind === "Provisioner" ? "Active" : "Ready";
-    if (isSeen || isTrue(one, type)) return { area, item, state: "ready", says: "ready" };
-    const found = condition(one, type);
-    if (found === undefined)
-      return {
-        area,
-        item,
-        state: "todo",
-        says: "No controller has set its conditions yet",
-        remedy: `start the controller with the provider of this ${one.kind}, and read its log`,
-      };
-    return {
-      area,
-      item,
-      state: "todo",
-      says: `It is not ready: ${whyNotReady(one, found)}`,
-      remedy: `mend what its condition ${conditionToMend(one, found)} names; kubectl describe ${one.kind?.toLowerCase()} ${item} shows all`,
     };
   });
 }
