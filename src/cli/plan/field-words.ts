@@ -1,6 +1,6 @@
 /**
- * Error texts for fields of a manifest: where an unknown field belongs or what was probably meant, and how to write
- * a duration in days. All other texts are the API server's.
+ * Error texts for fields of a manifest: where an unknown field belongs or what was probably meant, how to write a
+ * duration in days, and an example for a pattern. All other texts are the API server's.
  */
 import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
@@ -10,6 +10,7 @@ import { meantName } from "../../base/slips.ts";
 import { KWOK_WELL_KNOWN_LABELS } from "../../providers/kwok/instance-types.ts";
 import { printFieldError } from "../../sandbox/apiserver/schema/field-error.ts";
 import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
+import { exampleOf } from "./pattern-examples.ts";
 
 /**
  * The error for an unknown field: `spec.replica: unknown field; did you mean replicas?`. `path` comes from the
@@ -62,8 +63,8 @@ function placesOf(schema: Schema, name: string): string[] {
 }
 
 /**
- * One line with field, value and message: `spec.template.spec.expireAfter: "14d": a duration has no days …`.
- * Without a hint, the line is the API server's.
+ * One line with field, value and message: `spec.template.spec.expireAfter: "14d": a duration has no days …`. A value
+ * that does not match the field's pattern gets an example. Without a hint, the line is the API server's.
  */
 export function fieldErrorText(error: FieldError, object: unknown): string {
   const { field, message } = error;
@@ -78,6 +79,9 @@ export function fieldErrorText(error: FieldError, object: unknown): string {
   if (typeof value !== "string") return printFieldError(error);
   const hint = DURATION_PATTERN.test(message) ? durationHint(value) : undefined;
   if (hint !== undefined) return `${field}: ${JSON.stringify(value)}: ${hint}`;
+  const example = exampleOf(PATTERN.exec(message)?.[1] ?? "");
+  if (example !== undefined)
+    return `${printFieldError(error)}; write for example ${JSON.stringify(example)}`;
   if (!LABEL_DOMAIN.test(message)) return printFieldError(error);
   // A CEL rule's error shows the type of the value instead of the value.
   const shown = message.replace(
@@ -92,6 +96,8 @@ export function fieldErrorText(error: FieldError, object: unknown): string {
 const NO_CONTAINER_RESOURCE =
   /^Invalid value: "([^"]*)": must be a standard resource for containers/;
 const CONTAINER_RESOURCES = ["cpu", "memory", "ephemeral-storage", "nvidia.com/gpu"];
+/** Matches the error for a value that does not match the pattern of its field. */
+const PATTERN = /should match '(.*)'$/s;
 /** How Karpenter's CRDs describe durations in errors. */
 const DURATION_PATTERN = /should match '.*\(s\|m\|h\)/;
 const LABEL_DOMAIN = /^Invalid value: .*label domain "[^"]*" is restricted/;
