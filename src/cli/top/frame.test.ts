@@ -143,9 +143,13 @@ describe("a frame of karpenter top", () => {
       "◑ ip-10-0-0-2           m5.large        █████░░░░░  50%     7  draining 40s",
       "",
       "WAITING",
-      "2 pods for 5m: instance types ruled out: 714 too small for its requests (shop/w…",
+      "2 pods for 5m: instance types ruled out: 714 too small for its requests",
+      "(shop/web-1, …)",
       "",
     ]);
+    expect(text(one, { rows: 24 })).toContain(
+      "2 pods for 5m: instance types ruled out: 714 too small for its requests (shop/w…",
+    );
   });
 
   it("says how many pods wait, and why, however large the numbers and long the names are", () => {

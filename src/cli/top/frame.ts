@@ -335,30 +335,42 @@ function ageText(fromMs: number, at: string): string {
 /** Maximum number of causes, and of buffers, that are shown. */
 const MOST_CAUSES = 3;
 
-function waitingLines({ waiting, at }: Fleet, { columns, paint, rows }: Canvas): readonly Line[] {
+function waitingLines({ waiting, at }: Fleet, canvas: Canvas): readonly Line[] {
+  const { paint, rows } = canvas;
   if (waiting.length === 0) return [];
   const shown = rows === undefined ? waiting : waiting.slice(0, MOST_CAUSES);
   const more = waiting.length - shown.length;
   return [
     "",
     painted("WAITING", paint.dim),
-    ...shown.map((group) => clipped(waitingText(group, at), columns)),
+    ...shown.flatMap((group) => withNames(waitingText(group, at), canvas)),
     ...(more > 0 ? [`and ${counted(more, "more cause")}`] : []),
   ];
 }
 
-function bufferLines({ headroom = [] }: Fleet, { columns, paint, rows }: Canvas): readonly Line[] {
+function bufferLines({ headroom = [] }: Fleet, canvas: Canvas): readonly Line[] {
+  const { paint, rows } = canvas;
   if (headroom.length === 0) return [];
   const shown = rows === undefined ? headroom : headroom.slice(0, MOST_CAUSES);
   const more = headroom.length - shown.length;
   return [
     "",
     painted("CAPACITY BUFFERS", paint.dim),
-    ...shown.map(({ buffer, pods, placed }) =>
-      clipped(`${buffer}: room for ${placed} of ${counted(pods, "pod")}`, columns),
+    ...shown.flatMap(({ buffer, pods, placed }) =>
+      withNames(`${buffer}: room for ${placed} of ${counted(pods, "pod")}`, canvas),
     ),
     ...(more > 0 ? [`and ${counted(more, "more buffer")}`] : []),
   ];
+}
+
+/**
+ * The text with whole names, on several lines if need be. It is cut to one line on a screen, which has no room for more,
+ * and if a name is longer than a line.
+ */
+function withNames(text: string, { columns, rows }: Canvas): readonly string[] {
+  const shown = printable(text);
+  const fits = shown.split(" ").every((word) => word.length <= columns);
+  return rows === undefined && fits ? wrapped(shown, columns) : [clipped(text, columns)];
 }
 
 function waitingText(group: Waiting, at: string): string {
