@@ -1,6 +1,7 @@
 /** Runs `karpenter support-bundle`: collects the files and writes them to a new folder. */
 import { existsSync } from "node:fs";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
@@ -18,14 +19,22 @@ import { writeBundle } from "./write-bundle.ts";
 
 /** Flags of `karpenter support-bundle`, as the parser gives them. */
 export interface BundleFlags {
-  readonly out: string;
+  /** The folder to write. Absent: `defaultFolder`. */
+  readonly out?: string;
   readonly namespace: string;
 }
 
+/** The name of the folder without `--out`: `karpenter-support-20260131T120000Z`. It has the time, so it is new. */
+export function defaultFolder(nowMs: number): string {
+  return `karpenter-support-${toRfc3339(nowMs).replaceAll(/[-:]/g, "")}`;
+}
+
 /** Collects and writes a support bundle. Throws CliError if the folder exists already or the cluster cannot be read. */
-export async function runBundle({ out, namespace }: BundleFlags): Promise<void> {
+export async function runBundle({ out: given, namespace }: BundleFlags): Promise<void> {
+  const clock = new SystemClock();
+  const out = given ?? defaultFolder(clock.now());
   if (existsSync(out)) throw new CliError(`--out ${out}: it exists already; name a new folder`);
-  const { transport } = currentCluster(new SystemClock(), { onlyLive: true });
+  const { transport } = currentCluster(clock, { onlyLive: true });
   try {
     const client = createKubeClient(transport);
     await checkNamespace(client, namespace);

@@ -12,7 +12,7 @@ export function supportBundleCommand(): Command {
     .optionsGroup("Input:")
     .option("-n, --namespace <name>", "where the controller runs", "karpenter")
     .optionsGroup("Output:")
-    .requiredOption("--out <folder>", "a new folder")
+    .option("--out <folder>", "a new folder (default: karpenter-support-TIME here)")
     .allowExcessArguments(false)
     .action(async (flags: BundleFlags) => {
       const { runBundle } = await import("../bundle/run-bundle.ts");
@@ -20,6 +20,7 @@ export function supportBundleCommand(): Command {
     });
   return withExamples(
     command,
+    ["karpenter support-bundle", "a folder here, whose name has the time"],
     ["karpenter support-bundle --out bundle", "then: tar czf bundle.tar.gz bundle"],
     ["karpenter support-bundle -n kube-system --out bundle", "a controller in kube-system"],
   );
