@@ -24,7 +24,10 @@ export interface BundleFlags {
   readonly namespace: string;
 }
 
-/** The name of the folder without `--out`: `karpenter-support-20260131T120000Z`. It has the time, so it is new. */
+/**
+ * The name of the folder without `--out`: `karpenter-support-20260131T120000Z`. The time makes it new. Exported
+ * for tests.
+ */
 export function defaultFolder(nowMs: number): string {
   return `karpenter-support-${toRfc3339(nowMs).replaceAll(/[-:]/g, "")}`;
 }

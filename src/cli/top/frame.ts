@@ -364,8 +364,8 @@ function bufferLines({ headroom = [] }: Fleet, canvas: Canvas): readonly Line[] 
 }
 
 /**
- * The text with whole names, on several lines if need be. It is cut to one line on a screen, which has no room for more,
- * and if a name is longer than a line.
+ * The text with whole names, on several lines if need be. It is cut to one line if a name is longer than a line, and on
+ * a live screen, whose rows are few.
  */
 function withNames(text: string, { columns, rows }: Canvas): readonly string[] {
   const shown = printable(text);
