@@ -105,16 +105,19 @@ spec:
   template: {spec: {requirements: [], kubelet: {foo: 1}, nodeClassRef: {name: b}}}
 `;
     const { text, said } = await convert(given, { to: "v1" });
-    const a = "warning: standard input, document 1: Provisioner a: left out: spec";
-    const b = "warning: standard input, document 2: NodePool b: left out: spec";
+    const a = "Provisioner a: left out: spec";
+    const b = "NodePool b: left out: spec";
     const lines = said.join("").split("\n");
-    expect(lines.filter((line) => line.includes("unknown field"))).toEqual([
-      `${a}.foo: unknown field`,
-      `${a}.consolidation.enabld: unknown field; did you mean enabled?`,
-      `${a}.ttlSecondsAfterEmtpy: unknown field; did you mean ttlSecondsAfterEmpty?`,
-      `${a}.provider.tagz: unknown field; did you mean tags?`,
-      `${b}.disruption.consolidatonPolicy: unknown field; did you mean consolidationPolicy?`,
-      `${b}.template.spec.kubelet.foo: unknown field`,
+    const unknown = lines.filter((line) => line.includes("unknown field"));
+    const one = "warning: standard input, document 1, line 5";
+    const two = "warning: standard input, document 2, line";
+    expect(unknown).toEqual([
+      `${one}: ${a}.foo: unknown field`,
+      `${one}: ${a}.consolidation.enabld: unknown field; did you mean enabled?`,
+      `${one}: ${a}.ttlSecondsAfterEmtpy: unknown field; did you mean ttlSecondsAfterEmpty?`,
+      `${one}: ${a}.provider.tagz: unknown field; did you mean tags?`,
+      `${two} 11: ${b}.disruption.consolidatonPolicy: unknown field; did you mean consolidationPolicy?`,
+      `${two} 12: ${b}.template.spec.kubelet.foo: unknown field`,
     ]);
     expect(text).not.toMatch(/consolidatonPolicy|foo/);
   });

@@ -14,6 +14,7 @@ import { errorText } from "../../base/error-text.ts";
 import { isObject, textOf } from "../../base/json.ts";
 import { type Printed, printedDocument, printedJson, printedLines } from "../../base/printable.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
+import { fieldLines } from "../../readers/yaml-lines.ts";
 import type { Found } from "../plan/documents.ts";
 import { unknownFields } from "../plan/known-kinds.ts";
 import { withoutField } from "../plan/without-field.ts";
@@ -30,6 +31,11 @@ export interface ConvertFlags {
   readonly ignoreDefaults: boolean;
   readonly output: "yaml" | "json" | "name";
   readonly to: "v1beta1" | "v1";
+}
+
+/** An object, its place in words, and the line of each of its fields. */
+interface Placed extends Found {
+  readonly lineOf: (path: string) => number | undefined;
 }
 
 /** Input and output, so that tests can replace them. */
@@ -56,7 +62,7 @@ const BETA: ReadonlySet<string> = new Set(["NodePool", "NodeClaim", "EC2NodeClas
 export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<void> {
   const { filename = [], to } = flags;
   if (filename.length === 0) throw new CliError(noInput());
-  const found: Found[] = [];
+  const found: Placed[] = [];
   for (const name of filename)
     for (const { text, source } of await textsOf(name, flags, doors))
       found.push(...objectsIn(text, source));
@@ -116,14 +122,18 @@ function leftOut({ apiVersion = "", kind = "", metadata }: KubeObject, to: strin
  * The object without its unknown fields, as an API server stores it, and a remark about each of them. Unknown fields in
  * the status get no remark, because a status is never converted.
  */
-function withoutUnknown({ object, where }: Found) {
+function withoutUnknown({ object, where, lineOf }: Placed) {
   const unknown = unknownFields(object).filter(({ path }) => !/^status\b/.test(path));
   const kept = unknown.reduce<unknown>(
     (rest, { path }) => withoutField(rest, path) ?? rest,
     object,
   );
-  const what = `${where}: ${object.kind} ${textOf(object.metadata?.name)}`.trim();
-  const remarks = unknown.map(({ text }) => `${what}: left out: ${text}`);
+  const what = `${object.kind} ${textOf(object.metadata?.name)}`.trim();
+  const remarks = unknown.map(({ path, text }) => {
+    const line = lineOf(path);
+    const place = line === undefined ? where : `${where}, line ${line}`;
+    return `${place}: ${what}: left out: ${text}`;
+  });
   return { object: kept as KubeObject, remarks };
 }
 
@@ -196,16 +206,23 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
 }
 
 /** The objects in a text. Lists are replaced by their items. */
-function objectsIn(text: string, source: string): readonly Found[] {
+function objectsIn(text: string, source: string): readonly Placed[] {
   const values = valuesOf(source, text);
-  return values.flatMap((value, index): readonly Found[] => {
+  // Lines are seldom needed, and finding them takes as long as reading the text.
+  let lines: ReturnType<typeof fieldLines> | undefined;
+  return values.flatMap((value, index): readonly Placed[] => {
+    const lineOf = (path: string) => {
+      lines ??= fieldLines(text);
+      return lines[index]?.get(path);
+    };
     const where = values.length > 1 ? `${source}, document ${index + 1}` : source;
     const object = headed(value, where);
     const { kind, items } = object;
-    if (!Array.isArray(items) || !kind?.endsWith("List")) return [{ where, object }];
+    if (!Array.isArray(items) || !kind?.endsWith("List")) return [{ where, object, lineOf }];
     return items.map((item, at) => ({
       where: `${where}, item ${at + 1}`,
       object: headed(item, `${where}, item ${at + 1}`),
+      lineOf: (path) => lineOf(`items[${at}].${path}`),
     }));
   });
 }
