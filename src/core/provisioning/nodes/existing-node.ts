@@ -144,9 +144,13 @@ export class ExistingNode implements NodePlace {
     return refusing.lasts ? "never" : "notNow";
   }
 
-  /** The stage that refuses the pod, with the object that causes it. Undefined: {@link accepts} returns `yes`. */
+  /**
+   * The stage that refuses the pod, with the object that causes it. Undefined: {@link accepts} returns `yes`.
+   * Taints, labels and places of volumes come before resources: room on the node would not help against them.
+   */
   refusal(attempt: Attempt): NodeRefusal | undefined {
-    const refusing = this.#refusing(attempt);
+    const { podClass, variant, context } = attempt;
+    const refusing = this.#unsuitable(podClass, variant, context.space) ?? this.#refusing(attempt);
     return refusing === undefined ? undefined : this.#evidence(refusing.stage, attempt);
   }
 
@@ -218,7 +222,11 @@ export class ExistingNode implements NodePlace {
   }
 
   #missing(podClass: PodClass, variant: Variant, space: RequirementSpace): Refusing | undefined {
-    if (!this.hasRoomFor(podClass.demand)) return NO_ROOM;
+    return this.hasRoomFor(podClass.demand) ? this.#unsuitable(podClass, variant, space) : NO_ROOM;
+  }
+
+  /** The stages that no pod on the node can change: taints, labels, places of volumes. */
+  #unsuitable(podClass: PodClass, variant: Variant, space: RequirementSpace): Refusing | undefined {
     if (variant.metNodes.has(this.index)) return undefined;
     if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return TAINTED;
     if (!this.canMeet(variant.requirements)) return OTHER_LABELS;

@@ -34,6 +34,44 @@ describe("an existing node does not take a pod", () => {
     ]);
   });
 
+  it("because of labels or taints, though it has too little cpu, too: room would not help", () => {
+    const taint = { key: "team", value: "b", effect: "NoSchedule" as const };
+    const asking = pod({ cpu: "9", spec: { nodeSelector: { [ZONE]: "zone-a" } } });
+    const found = obstacles(asking, [
+      { name: "a" },
+      { name: "b", labels: { [ZONE]: "zone-b" } },
+      { name: "c", labels: { [ZONE]: "zone-c" } },
+      { name: "d", taints: [taint] },
+    ]);
+    expect(found).toEqual([
+      ["requirements", `their labels do not satisfy ${ZONE} In [zone-a]`, ["b", "c"]],
+      ["taints", "the pod does not tolerate the taint team=b:NoSchedule", ["d"]],
+      ["resources", "too little cpu: 9 requested, at most 4 left", ["a"]],
+    ]);
+  });
+
+  it("because it is full, if its labels satisfy one of two terms of node affinity", () => {
+    const inZone = (zone: string) => ({
+      matchExpressions: [{ key: ZONE, operator: "In" as const, values: [zone] }],
+    });
+    const nodeSelectorTerms = [inZone("zone-a"), inZone("zone-b")];
+    const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
+    const found = obstacles(pod({ cpu: "9", spec: { affinity: { nodeAffinity } } }), [
+      { name: "a" },
+      { name: "b", labels: { [ZONE]: "zone-b" } },
+      { name: "c", labels: { [ZONE]: "zone-c" } },
+      {
+        name: "d",
+        labels: { [ZONE]: "zone-c" },
+        taints: [{ key: "soft", effect: "PreferNoSchedule" }],
+      },
+    ]);
+    expect(found).toEqual([
+      ["requirements", `their labels do not satisfy ${ZONE} In [zone-a]`, ["c", "d"]],
+      ["resources", "too little cpu: 9 requested, at most 4 left", ["a", "b"]],
+    ]);
+  });
+
   it("because another pod holds its host port or has anti-affinity to it", () => {
     const containers = [
       { name: "main", image: "pause", ports: [{ containerPort: 80, hostPort: 80 }] },

@@ -68,18 +68,23 @@ function hostsBeside(
   return new Set(counted.flatMap(([host, pods]) => (pods > 0 ? [host] : [])));
 }
 
-/** The refusal of the pod after all preferences are dropped. Undefined: the node takes the pod. */
+/**
+ * The refusal of the pod after all preferences are dropped. Undefined: the node takes the pod. If the pod has several
+ * terms of required node affinity and the node's labels satisfy one of them, the refusal is not about labels.
+ */
 export function hardRefusal(
   { pod, podClass }: QueuedPod,
   node: ExistingNode,
   { context, classes }: Pick<Pass, "context" | "classes">,
 ): NodeRefusal | undefined {
-  let refusal: NodeRefusal | undefined;
+  const refusals: NodeRefusal[] = [];
   for (const variant of variantsOf(classes, podClass)) {
-    refusal = node.refusal(new Attempt(context, { pod, podClass, variant }));
+    const refusal = node.refusal(new Attempt(context, { pod, podClass, variant }));
     if (refusal === undefined) return undefined;
+    refusals.push(refusal);
   }
-  return refusal;
+  const suitable = refusals.filter(({ stage }) => stage !== "requirements" && stage !== "taints");
+  return (suitable.length > 0 ? suitable : refusals).at(-1);
 }
 
 function groupOf(refusal: NodeRefusal): string {
