@@ -320,11 +320,17 @@ function podText(edit: PodEdit): string {
   }
 }
 
-function poolText(edit: PoolEdit, { generation, name }: Pool): string {
-  const pool = `${vocabulary(generation).poolKind} ${name}`;
+/** The field of a limit, and its pool. */
+export function limitText(resource: string, { generation, name }: Pool): string {
+  const field = generation === "alpha" ? "spec.limits.resources" : "spec.limits";
+  return `${field}.${resource} of ${vocabulary(generation).poolKind} ${name}`;
+}
+
+function poolText(edit: PoolEdit, own: Pool): string {
+  const pool = `${vocabulary(own.generation).poolKind} ${own.name}`;
   switch (edit.change) {
     case "limit":
-      return `raise ${generation === "alpha" ? "spec.limits.resources" : "spec.limits"}.${edit.resource} of ${pool} from ${shown(edit.resource, edit.from)} to ${shown(edit.resource, edit.to)}`;
+      return `raise ${limitText(edit.resource, own)} from ${shown(edit.resource, edit.from)} to ${shown(edit.resource, edit.to)}`;
     case "allow":
       return `let ${pool} use ${edit.key} ${edit.value}`;
     case "label":

@@ -1,7 +1,8 @@
 /**
- * Says of a request that no instance type can meet what the largest amount is, and on which type. Lowering such a
- * request is the only way, whatever the NodePools allow. If they allow only smaller types, it names the largest of
- * these, too. Otherwise the lowered request would seem lower than necessary.
+ * Says what bounds a lowered request. If no instance type can meet the request, that is the largest amount of a type:
+ * lowering the request is the only way, whatever the NodePools allow. If they allow only smaller types, the largest of
+ * these is named, too. If a type has room for more than the lowered request, limits of NodePools bound it: these are
+ * named. Otherwise the lowered request would seem lower than necessary.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
@@ -10,36 +11,70 @@ import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
 import type { PoolInput } from "../../provisioning/scheduling-input.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
-import type { Edit } from "./edits.ts";
+import { type Edit, editedPod, limitText, type PodEdit, requestEdits } from "./edits.ts";
+import { requestUnit } from "./least-fix.ts";
 
 interface Pools {
   readonly pools: readonly PoolInput[];
+  /** The template of a NodePool after the edits, by its id. */
   readonly templateOf: (poolId: string) => Template;
+  /** Whether some type of the NodePool takes the pod after these edits, if the NodePool had no limits. */
+  readonly fits: (poolId: string, edits: readonly Edit[]) => boolean;
 }
 
-/**
- * One sentence for each resource that the edits lower and of which no type has as much as the pod requests.
- * `templateOf`: the template of a NodePool after the edits, by its id.
- */
+/** Sentences about each resource that the edits lower: the largest amount of a type, and limits that bound it. */
 export function largestAmounts(pod: Pod, edits: readonly Edit[], pools: Pools): readonly string[] {
   const requests = podRequests(pod);
   const lowered = new Set(edits.flatMap((one) => (one.change === "request" ? one.resource : [])));
   if (lowered.size === 0) return [];
+  return [...lowered].flatMap((resource) => [
+    ...largestText(resource, requests[resource] ?? 0, pools),
+    ...boundingLimits(pod, edits, resource, pools),
+  ]);
+}
+
+/** Names the largest amount of the resource, if no type has as much as the pod requests. */
+function largestText(resource: string, requested: number, pools: Pools): readonly string[] {
   const types = new Set(pools.pools.flatMap(({ instanceTypes }) => instanceTypes));
-  return [...lowered].flatMap((resource) => {
-    const largest = largestOf(types, resource);
-    if (largest === undefined || largest.amount >= (requests[resource] ?? 0)) return [];
-    if (largest.amount === 0) return [`no instance type has ${resource} (${adding(resource)})`];
-    const own = largestOf(usableTypes(pools), resource);
-    const isLess = own !== undefined && own.amount < largest.amount;
-    const here = isLess
-      ? `, and none that a NodePool can launch has ${mostText(own, resource)}`
-      : "";
-    const disk = resource === "ephemeral-storage" ? DISK : "";
-    return [
-      `no instance type has more ${resource} than ${textOf(largest, resource)}${here}${disk}`,
-    ];
+  const largest = largestOf(types, resource);
+  if (largest === undefined || largest.amount >= requested) return [];
+  if (largest.amount === 0) return [`no instance type has ${resource} (${adding(resource)})`];
+  const own = largestOf(usableTypes(pools), resource);
+  const isLess = own !== undefined && own.amount < largest.amount;
+  const here = isLess ? `, and none that a NodePool can launch has ${mostText(own, resource)}` : "";
+  const disk = resource === "ephemeral-storage" ? DISK : "";
+  return [`no instance type has more ${resource} than ${textOf(largest, resource)}${here}${disk}`];
+}
+
+/**
+ * The limits that bound the lowered request. Empty: no type that a NodePool can launch has room for more, or a NodePool
+ * without limits could launch one, so that something else bounds the request.
+ */
+function boundingLimits(
+  pod: Pod,
+  edits: readonly Edit[],
+  resource: string,
+  { pools, templateOf, fits }: Pools,
+): readonly string[] {
+  const isOfPod = (one: Edit): one is PodEdit => one.on === "pod";
+  const to = podRequests(edits.filter(isOfPod).reduce(editedPod, pod))[resource] ?? 0;
+  const others = edits.filter((one) => one.change !== "request" || one.resource !== resource);
+  const more = requestEdits(pod, resource, to + requestUnit(resource));
+  if (to === 0 || more === undefined) return [];
+  const limited = pools
+    .filter(({ pool }) => fits(pool.id, [...others, ...more]))
+    .map(({ pool: { id }, usage }) => ({ pool: templateOf(id).pool, usage }));
+  if (limited.some(({ pool }) => Object.keys(pool.limits).length === 0)) return [];
+  const texts = limited.flatMap(({ pool, usage = {} }) => {
+    const names = resource in pool.limits ? [resource] : Object.keys(pool.limits).sort();
+    return names.map((name) => {
+      const [limit, used] = [pool.limits[name] ?? 0, usage[name] ?? 0].map((amount) =>
+        formatResource(name, amount),
+      );
+      return `${limitText(name, pool)} (${limit}, ${used} in use)`;
+    });
   });
+  return texts.length === 0 ? [] : [`bounded by ${texts.join(", ")}`];
 }
 
 /** Ephemeral storage is no property of the type: its node class says which disk a node gets. */

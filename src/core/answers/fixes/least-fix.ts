@@ -22,6 +22,11 @@ const REQUEST_UNITS: Readonly<Record<string, number>> = {
   "ephemeral-storage": 2 ** 20,
 };
 
+/** The smallest step by which a request of this resource is lowered. */
+export function requestUnit(resource: string): number {
+  return fieldOf(REQUEST_UNITS, resource) ?? 1;
+}
+
 /**
  * If there are at most this many possible amounts of a limit, each is tried, the lowest first. Halving would not find
  * all of them, because a higher limit may place fewer pods: an earlier node then becomes a larger type and uses more of
@@ -168,7 +173,7 @@ function* leastLowered(
     if (edit.change === "request" && edit.resource === resource) lowered.push(edit);
     else others.push(edit);
   }
-  const unit = fieldOf(REQUEST_UNITS, resource) ?? 1;
+  const unit = requestUnit(resource);
   const from = podRequests(pod)[resource] ?? 0;
   const to = podRequests(lowered.reduce(editedPod, pod))[resource] ?? 0;
   let least = edits;

@@ -141,6 +141,17 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
+  it("names the limit that bounds a lowered request, if a type has room for more", () => {
+    const limited = (limits: Record<string, number>) => [poolInput({ limits })];
+    const three = { pods: pods(3, { cpu: "20" }) };
+    expect(fixes({ ...three, pools: limited({ cpu: 12_000 }) })["pod-0"]).toBe(
+      "lower the cpu request of container main from 20 to 4; no instance type has more cpu than m-16x (16); bounded by spec.limits.cpu of NodePool default (12, 0 in use)",
+    );
+    expect(fixes({ ...three, pools: limited({ memory: 2 ** 40 }) })["pod-0"]).toBe(
+      "lower the cpu request of container main from 20 to 16; no instance type has more cpu than m-16x (16)",
+    );
+  });
+
   it("lowers the largest request: of a sidecar, an init container, a container or the whole pod", () => {
     const asks = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
     const spec = (extra: object) => ({ containers: [asks("a", "2"), asks("b", "6")], ...extra });
@@ -615,7 +626,8 @@ describe("the smallest change that places a pod", () => {
     const found = remedies(input, solve(input));
     const texts = new Set([...found.values()].map(({ fix }) => fix?.text ?? ""));
     expect(texts.size).toBe(40);
-    expect([...texts].filter((text) => !text.endsWith(" to 9m"))).toEqual([
+    const bound = " to 9m; bounded by spec.limits.cpu of NodePool default (8, 0 in use)";
+    expect([...texts].filter((text) => !text.endsWith(bound))).toEqual([
       "raise spec.limits.cpu of NodePool default from 8 to 28",
     ]);
   });

@@ -470,11 +470,14 @@ class Search {
 
   #text(edits: readonly Edit[]): string {
     const { pools } = this.#input;
-    const told = edits.map((edit) => editText(edit, pools));
-    const isOfPod = edits.some(({ on }) => on === "pod");
     const templateOf = (poolId: string) => this.#templateAfter(poolId, edits);
-    const largest = largestAmounts(this.#one.pod, edits, { pools, templateOf });
-    return [...told, ...largest, ...(isOfPod ? this.#deletion() : [])].join("; ");
+    const fits = (poolId: string, tried: readonly Edit[]) =>
+      (this.#asIs ?? [])
+        .filter((state) => state.poolId === poolId)
+        .some((state) => this.#remaining({ ...state, edits: tried }).length === 0);
+    const largest = largestAmounts(this.#one.pod, edits, { pools, templateOf, fits });
+    const last = edits.some(({ on }) => on === "pod") ? this.#deletion() : [];
+    return [...edits.map((edit) => editText(edit, pools)), ...largest, ...last].join("; ");
   }
 
   /**
