@@ -13,6 +13,8 @@ import type { Simulated } from "./simulate.ts";
 import { strandedPods, waitingAnyway } from "./unplaced.ts";
 
 const NAMED = 5;
+/** Maximum number of lines about why nodes stay. */
+const MOST_REASONS = 10;
 
 /** The answer and its notes as text that ends with a newline. */
 export function simulateText(
@@ -46,6 +48,7 @@ export function resultSections({
   against,
   unhealthy = [],
   headroom = [],
+  staying = [],
   next,
 }: Simulated): readonly { readonly title: string; readonly lines: readonly string[] }[] {
   return [
@@ -57,7 +60,23 @@ export function resultSections({
         ({ buffer, pods, placed }) => `${buffer}: ${placed} of ${counted(pods, "pod")}`,
       ),
     },
+    { title: "Why the nodes stay", lines: stayingLines(staying) },
     { title: "Next", lines: next.map(nextLine) },
+  ];
+}
+
+/** A line for each reason, the last one for the reasons that have no line of their own. */
+function stayingLines(staying: NonNullable<Simulated["staying"]>): string[] {
+  const most = staying.length > MOST_REASONS ? MOST_REASONS - 1 : MOST_REASONS;
+  const rest = staying.slice(most);
+  const others = rest.reduce((sum, { nodes }) => sum + nodes.length, 0);
+  return [
+    ...staying
+      .slice(0, most)
+      .map(({ says, nodes }) => `${counted(nodes.length, "node")} (${named(nodes)}): ${says}`),
+    ...(rest.length === 0
+      ? []
+      : [`${counted(others, "node")}: ${counted(rest.length, "more reason")} (-o json)`]),
   ];
 }
 

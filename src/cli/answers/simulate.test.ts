@@ -185,6 +185,43 @@ describe("karpenter simulate", () => {
     `);
   });
 
+  it("says why the nodes stay if consolidation does nothing, grouped by the first reason", async () => {
+    const kept = (name: string) => [
+      ...snapshotNode(name, { pool: "kept" }),
+      snapshotPod(`${name}-0`, { node: name, cpu: "3800m" }),
+    ];
+    const full = (name: string) => [
+      ...snapshotNode(name),
+      snapshotPod(`${name}-0`, { node: name, cpu: "3800m" }),
+    ];
+    const never = snapshotPool({ name: "kept", disruption: { consolidateAfter: "Never" } });
+    const objects = [snapshotPool(), never, ...kept("x"), ...full("b"), ...full("a")];
+    const answer = await simulated(objects, { consolidate: true });
+    expect(answer.steps).toEqual([]);
+    expect(answer.staying?.map(({ nodes }) => nodes)).toEqual([["a", "b"], ["x"]]);
+    keepsToSchema(pageSchema("simulate"), answer, { podsMoved: "many" });
+    const { text } = await run(objects, { consolidate: true });
+    expect(text).toContain(
+      "Why the nodes stay\n  2 nodes (a, b): Can't replace with a cheaper node\n  1 node (x): ",
+    );
+  });
+
+  it("says how to set the gate that keeps spot nodes", async () => {
+    const spot = snapshotNode("s", { cpu: 16, capacityType: "spot" });
+    const objects = [
+      snapshotPool({ capacityTypes: ["spot"] }),
+      ...spot,
+      snapshotPod("s-0", { node: "s", cpu: "1" }),
+    ];
+    const { staying } = await simulated(objects, { consolidate: true });
+    expect(staying).toEqual([
+      {
+        says: "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node (for this answer: --setting feature-gates=SpotToSpotConsolidation=true; for the cluster, the chart's value settings.featureGates.spotToSpotConsolidation: true)",
+        nodes: ["s"],
+      },
+    ]);
+  });
+
   it.each(["markdown", "html", "svg"] as const)(
     "shows the nodes before and after, and each step: %s",
     async (output) => {

@@ -23,6 +23,7 @@ import {
 } from "../../core/answers/rehearsal.ts";
 import type { RehearsalWatch } from "../../core/answers/rehearsal-progress.ts";
 import { repairAnswer } from "../../core/answers/repair-answer.ts";
+import { type Staying, stayingNodes } from "../../core/answers/staying.ts";
 import { type Totals, totalsOf } from "../../core/answers/totals.ts";
 import { countNodes } from "../../core/disruption/node-counts.ts";
 import { nextCommands } from "../../core/disruption/run-round.ts";
@@ -55,6 +56,8 @@ export interface Simulated {
   readonly unhealthy?: readonly { readonly node: string; readonly says: string }[];
   /** How consolidation ended. Only if it was simulated to its end. */
   readonly ended?: Ending;
+  /** Why the nodes stay. Only if consolidation was simulated to its end, and had no command. */
+  readonly staying?: readonly Staying[];
   /** What the disruption loop would do next. Empty: nothing, or it is not known because the simulation was stopped. */
   readonly next: readonly CommandAnswer[];
 }
@@ -131,7 +134,10 @@ export function* simulationInSteps(
     steps.push(...settled.steps);
   }
   const found = yield* answer(before, model, steps, { against, ended, plan });
-  return { answer: { ...found, ...unhealthy }, after: model };
+  const hasCommand = steps.some(({ kind }) => kind === "command");
+  const isIdle = consolidate && ended === "settled" && !hasCommand;
+  const staying = isIdle ? { staying: yield* stayingNodes(model.picture) } : {};
+  return { answer: { ...found, ...unhealthy, ...staying }, after: model };
 }
 
 /** Number of nodes in one step of work that takes some microseconds for each. */

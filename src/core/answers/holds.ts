@@ -10,6 +10,7 @@ import { formatDuration } from "../../base/duration.ts";
 import { atOnce } from "../../base/steps.ts";
 import { awaitedPodsOn } from "../disruption/awaited.ts";
 import { blocksOf, type Candidate, isEmpty, type ObjectName } from "../disruption/candidates.ts";
+import { SPOT_STAYS } from "../disruption/cheaper.ts";
 import { type Command, type CommandReason, removal } from "../disruption/command.ts";
 import {
   consolidateOne,
@@ -206,6 +207,10 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
   return [stayingHold(found, marked)];
 }
 
+/** How to set the gate that is off, for the answer and for the cluster. */
+const SPOT_GATE =
+  " (for this answer: --setting feature-gates=SpotToSpotConsolidation=true; for the cluster, the chart's value settings.featureGates.spotToSpotConsolidation: true)";
+
 function stayingHold(
   { kind, message, untilMs }: NoCommand,
   against: readonly CommandReason[],
@@ -213,7 +218,7 @@ function stayingHold(
 ): Hold {
   return {
     block: kind,
-    says: message,
+    says: message === SPOT_STAYS.message ? `${message}${SPOT_GATE}` : message,
     ...(by === undefined ? {} : { by }),
     ...(untilMs === undefined ? {} : { until: toRfc3339(untilMs) }),
     against,

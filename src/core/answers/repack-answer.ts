@@ -51,12 +51,16 @@ export function repackAnswer(
   const wanted = round.holdOffs.minRepackShare(choice.candidates);
   const percent = `${Number((wanted * 100).toFixed(1))} %`;
   const whom = others === 0 ? "it alone" : `it with ${counted(others, "other node")}`;
-  const could = `repack: replacing ${whom} could save at most ${(most * 100).toFixed(1)} %`;
+  const whose =
+    others === 0 ? "its pods" : `its pods and those of ${counted(others, "other node")}`;
+  const share = `${(most * 100).toFixed(1)} %`;
+  const could = `repack: replacing ${whom} could save at most ${share}`;
   if (worthTrying(choice, wanted).length === 0) return `${could}; at least ${percent} is required`;
   const until = next === undefined ? waitsUntil(group, round) : undefined;
   if (until === "settled") return `${could}; it waits for nodes that have just received pods`;
   if (until === "quiet") return `${could}; it waits for nodes that can soon be replaced too`;
-  if (next === undefined) return `${could}, but no plan saves ${percent}`;
+  if (next === undefined)
+    return `repack: on paper, cheaper nodes exist for ${whose} (up to ${share} less), but no plan was found that saves the needed ${percent}`;
   const first =
     next.method.name === repack.name
       ? "other nodes are replaced first"

@@ -30,7 +30,8 @@ const SPOT_ONLY = Requirements.of([oneOf(CAPACITY_TYPE_LABEL_KEY, ["spot"])]);
 const ON_DEMAND_ONLY = Requirements.of([oneOf(CAPACITY_TYPE_LABEL_KEY, ["on-demand"])]);
 
 export const NOT_CHEAPER = "Can't replace with a cheaper node";
-const SPOT_STAYS = {
+/** upstream's sentence, also in events. Answers add how to set the gate. */
+export const SPOT_STAYS = {
   message: "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
 };
 
