@@ -229,6 +229,17 @@ describe("karpenter explain node", () => {
     expect(ending?.says).toMatch(/its instance is being terminated since 2026-01-05T12:00:00Z$/);
   });
 
+  it("says how to set the gate that keeps a spot node, for the answer and for the cluster", async () => {
+    const objects = [
+      snapshotPool({ capacityTypes: ["spot"] }),
+      ...snapshotNode("s", { cpu: 16, capacityType: "spot" }),
+      snapshotPod("s-0", { node: "s", cpu: "1" }),
+    ];
+    const text = await ask("node s", objects);
+    expect(text).toContain("--setting feature-gates=SpotToSpotConsolidation=true");
+    expect(text).toContain("settings.featureGates.spotToSpotConsolidation: true");
+  });
+
   it("describes a repack of several nodes: removed nodes, new nodes, saving", async () => {
     const text = await ask("node a", [snapshotPool(), ...snapshotSparse("abcdef")]);
     expect(text).toContain("replace a, b, c, d, e and 1 more by m-16/on-demand, m-16/on-demand");

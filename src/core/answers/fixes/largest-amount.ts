@@ -11,6 +11,7 @@ import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
 import type { PoolInput } from "../../provisioning/scheduling-input.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
+import type { ForNewNode } from "./candidates.ts";
 import { type Edit, editedPod, limitText, type PodEdit, requestEdits } from "./edits.ts";
 import { requestUnit } from "./least-fix.ts";
 
@@ -18,8 +19,10 @@ interface Pools {
   readonly pools: readonly PoolInput[];
   /** The template of a NodePool after the edits, by its id. */
   readonly templateOf: (poolId: string) => Template;
-  /** Whether some type of the NodePool takes the pod after these edits, if the NodePool had no limits. */
-  readonly fits: (poolId: string, edits: readonly Edit[]) => boolean;
+  /** The possible new nodes for the pod, without edits. */
+  readonly states: readonly ForNewNode[];
+  /** Whether some instance type takes the pod after the state's edits. Limits of NodePools do not count. */
+  readonly fits: (state: ForNewNode) => boolean;
 }
 
 /** Sentences about each resource that the edits lower: the largest amount of a type, and limits that bound it. */
@@ -29,7 +32,7 @@ export function largestAmounts(pod: Pod, edits: readonly Edit[], pools: Pools): 
   if (lowered.size === 0) return [];
   return [...lowered].flatMap((resource) => [
     ...largestText(resource, requests[resource] ?? 0, pools),
-    ...boundingLimits(pod, edits, resource, pools),
+    ...boundingLimits({ pod, edits }, resource, pools),
   ]);
 }
 
@@ -47,22 +50,22 @@ function largestText(resource: string, requested: number, pools: Pools): readonl
 }
 
 /**
- * The limits that bound the lowered request. Empty: no type that a NodePool can launch has room for more, or a NodePool
- * without limits could launch one, so that something else bounds the request.
+ * The limits that bound the lowered request. Empty: no type that a NodePool can launch has room for more. Or a NodePool
+ * without limits could launch one, so something else bounds the request.
  */
 function boundingLimits(
-  pod: Pod,
-  edits: readonly Edit[],
+  { pod, edits }: { readonly pod: Pod; readonly edits: readonly Edit[] },
   resource: string,
-  { pools, templateOf, fits }: Pools,
+  { pools, templateOf, states, fits }: Pools,
 ): readonly string[] {
   const isOfPod = (one: Edit): one is PodEdit => one.on === "pod";
   const to = podRequests(edits.filter(isOfPod).reduce(editedPod, pod))[resource] ?? 0;
   const others = edits.filter((one) => one.change !== "request" || one.resource !== resource);
   const more = requestEdits(pod, resource, to + requestUnit(resource));
   if (to === 0 || more === undefined) return [];
+  const open = states.filter((state) => fits({ ...state, edits: [...others, ...more] }));
   const limited = pools
-    .filter(({ pool }) => fits(pool.id, [...others, ...more]))
+    .filter(({ pool }) => open.some(({ poolId }) => poolId === pool.id))
     .map(({ pool: { id }, usage }) => ({ pool: templateOf(id).pool, usage }));
   if (limited.some(({ pool }) => Object.keys(pool.limits).length === 0)) return [];
   const texts = limited.flatMap(({ pool, usage = {} }) => {

@@ -471,11 +471,9 @@ class Search {
   #text(edits: readonly Edit[]): string {
     const { pools } = this.#input;
     const templateOf = (poolId: string) => this.#templateAfter(poolId, edits);
-    const fits = (poolId: string, tried: readonly Edit[]) =>
-      (this.#asIs ?? [])
-        .filter((state) => state.poolId === poolId)
-        .some((state) => this.#remaining({ ...state, edits: tried }).length === 0);
-    const largest = largestAmounts(this.#one.pod, edits, { pools, templateOf, fits });
+    const states = this.#asIs ?? [];
+    const fits = (state: ForNewNode) => this.#remaining(state).length === 0;
+    const largest = largestAmounts(this.#one.pod, edits, { pools, templateOf, states, fits });
     const last = edits.some(({ on }) => on === "pod") ? this.#deletion() : [];
     return [...edits.map((edit) => editText(edit, pools)), ...largest, ...last].join("; ");
   }
