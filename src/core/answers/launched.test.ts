@@ -3,7 +3,7 @@ import { INSTANCE_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/kar
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { solve } from "../provisioning/solve.ts";
-import { launched } from "./launched.ts";
+import { inFlight, launched } from "./launched.ts";
 
 const ZONE_ID = "topology.k8s.aws/zone-id";
 const TENANCY = "karpenter.k8s.aws/instance-tenancy";
@@ -26,4 +26,15 @@ it("a launched node has its type's labels; if the type has several values, its o
     [ZONE_ID]: "id-b",
     [TENANCY]: "dedicated",
   });
+});
+
+it("a launched claim names its Node only once it is registered; the Node has the taints of its pool", () => {
+  const taints = [{ key: "team", value: "a", effect: "NoSchedule" as const }];
+  const first = pod({ spec: { tolerations: [{ key: "team", operator: "Exists" }] } });
+  const input = schedulingInput({ pods: [first], pools: [poolInput({ taints })] });
+  const [plan] = solve(input).newClaims as [PlannedClaim];
+  const view = launched({ plan, name: "new", pods: [first], command: undefined, nowMs: 0 });
+  expect([view.claim?.status?.nodeName, view.node?.spec?.taints]).toEqual(["new", taints]);
+  const before = inFlight({ plan, name: "new", nowMs: 0 });
+  expect([before.claim?.status?.nodeName, before.node]).toEqual([undefined, undefined]);
 });

@@ -107,6 +107,26 @@ describe("other nodes with room", () => {
     expect(atOnce(otherNodesWithRoom(nodes, new Set(["stop"]), pods))).toEqual(["empty", "half"]);
   });
 
+  it("exclude nodes whose pods request more than the node has, even if not every pod requests it", () => {
+    const gpu = "example.com/gpu";
+    const view = (name: string, used: string) => {
+      const { status, ...rest } = node({ name });
+      return nodeView({
+        node: {
+          ...rest,
+          status: { ...status, allocatable: { ...status?.allocatable, [gpu]: "1" } },
+        },
+        claim: nodeClaim({ name }),
+        pods: [pod({ name: `on-${name}`, requests: { [gpu]: used }, nodeName: name })],
+        marked: false,
+        nominatedUntilMs: 0,
+      });
+    };
+    const nodes = [view("free", "0"), view("over", "2"), view("used", "1")];
+    const pods = [pod({ name: "x", requests: { [gpu]: "1" } }), pod({ name: "y" })];
+    expect(atOnce(otherNodesWithRoom(nodes, new Set(), pods))).toEqual(["free", "used"]);
+  });
+
   it("are compared by the share of their cpu that is free, not by the amount", () => {
     const view = (name: string, cpu: string, used: string) => {
       const { status, ...rest } = node({ name });

@@ -102,11 +102,11 @@ describe("the node count of a static pool", () => {
       there("used", "zone-b", [{ name: "z" }]),
       there("empty-a"),
       there("empty-b", "zone-b"),
-      { ...there("young"), providerId: undefined },
+      { ...there("coming"), providerId: undefined },
     ];
     const order = names(surplus(pool(0), countStatic(pool(0), nodes), 0));
-    expect(order).toEqual(["young", "empty-a", "empty-b", "used", "busy", "guarded"]);
-    expect(names(surplus(pool(5), countStatic(pool(5), nodes), 0))).toEqual(["young"]);
+    expect(order).toEqual(["coming", "empty-a", "empty-b", "used", "busy", "guarded"]);
+    expect(names(surplus(pool(5), countStatic(pool(5), nodes), 0))).toEqual(["coming"]);
     expect(surplus(pool(9), countStatic(pool(9), nodes), 0)).toEqual([]);
   });
 });

@@ -145,9 +145,11 @@ it("a node strands pods that must be on a host of their own, if each other host 
   const apart = { affinity: { podAntiAffinity } };
   const kept = ["d-0", "d-1"].map((name) => pod({ name, labels, cpu: "1", spec: apart }));
   const free = ["f-0", "f-1"].map((name) => pod({ name, cpu: "1500m" }));
+  const types = [at(2, 20_000), at(8, 30_000)];
+  const inputOf = (pods: readonly ReturnType<typeof pod>[]) =>
+    schedulingInput({ pods, pools: [poolInput({}, types)] });
   const stranding = (pods: readonly ReturnType<typeof pod>[]) => {
-    const types = [at(2, 20_000), at(8, 30_000)];
-    const input = schedulingInput({ pods, pools: [poolInput({}, types)] });
+    const input = inputOf(pods);
     const plan = solve(input);
     return [...atOnce(strandingNodes(atOnce(prepare(input)), plan))].map(({ pods: own }) =>
       own.map(({ metadata }) => metadata.name),
@@ -155,4 +157,11 @@ it("a node strands pods that must be on a host of their own, if each other host 
   };
   expect(stranding([...kept, ...free])).toEqual([["d-1"]]);
   expect(stranding([...kept.slice(0, 1), ...free])).toEqual([]);
+  // One of two large nodes has only free pods. A free pod that takes the room of d-1 leaves room for d-1 there.
+  const more = [
+    ...free,
+    ...["f-2", "f-3", "f-4", "f-5"].map((name) => pod({ name, cpu: "1500m" })),
+  ];
+  expect(solve(inputOf([...kept, ...more])).newClaims).toHaveLength(3);
+  expect(stranding([...kept, ...more])).toEqual([]);
 });

@@ -66,6 +66,24 @@ describe("survey", () => {
     expect(causesOf([...well, ...zone])).toEqual(["zone b: 5 of 7"]);
   });
 
+  it("names the cause first that has the larger share of unhealthy nodes", () => {
+    const well = nodes(40, false, {});
+    const image = nodes(3, true, { image: "ami-2" });
+    const zone = [...nodes(4, true, { zone: "b" }), ...nodes(2, false, { zone: "b" })];
+    const both = ["image ami-2: 3 of 3", "zone b: 4 of 6"];
+    expect(causesOf([...well, ...image, ...zone])).toEqual(both);
+    expect(causesOf([...well, ...zone, ...image])).toEqual(both);
+  });
+
+  it("names the cause of the most unhealthy nodes first, if the shares are equal", () => {
+    const well = nodes(40, false, {});
+    const image = nodes(3, true, { image: "ami-2" });
+    const zone = nodes(4, true, { zone: "b" });
+    const both = ["zone b: 4 of 4", "image ami-2: 3 of 3"];
+    expect(causesOf([...well, ...image, ...zone])).toEqual(both);
+    expect(causesOf([...well, ...zone, ...image])).toEqual(both);
+  });
+
   it("names no cause for too few nodes, for half of a group, or if other nodes fail as well", () => {
     const well = nodes(20, false, {});
     const other = { image: "ami-2" };

@@ -40,3 +40,14 @@ it("finds the Node of a NodeClaim again, after a Node with the same provider ID 
   state.deleteNode("n");
   expect(shown()).toEqual([["twin", "own"]]);
 });
+
+it("keeps the Node of a NodeClaim when an older Node with the same provider ID is deleted", () => {
+  const state = createClusterState();
+  const providerId = "fake:///1";
+  state.updateClaim(nodeClaim({ name: "own", status: { providerID: providerId } }));
+  state.updateNode(node({ name: "old", providerId }));
+  state.updateNode(node({ name: "new", providerId }));
+  state.deleteNode("old");
+  expect(state.nodeOfInstance(providerId)?.name).toBe("new");
+  expect(state.nodeOfInstance(providerId)?.claim?.metadata.name).toBe("own");
+});

@@ -7,7 +7,7 @@ import { oneOf } from "../../scheduling/requirement.ts";
 import { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { createTemplate } from "../pools/pool-template.ts";
-import { filterTypes } from "./filter-types.ts";
+import { filterTypes, whyNotOffered } from "./filter-types.ts";
 
 const ARCH = "kubernetes.io/arch";
 
@@ -121,4 +121,23 @@ describe("the message for a pod without a possible instance type", () => {
     const hint = "no instance type has enough resources (CPU request >= 1 Million, m vs M typo?)";
     expect(sentence(["mo"], 1_000_000_000)).toBe(hint);
   });
+});
+
+it("the reasons of the provider why no type can be launched are three at most, in order", () => {
+  const offered = { zone: "zone-a", capacityType: "spot" as const, priceMicroUsd: 1 };
+  const why = (...reasons: readonly string[]) => {
+    const types = reasons.map((unavailableBecause, at) =>
+      instanceType({
+        name: `t-${at}`,
+        cpu: 4,
+        offerings: [{ ...offered, available: false, unavailableBecause }],
+      }),
+    );
+    const space = new RequirementSpace(new Set(WELL_KNOWN_LABELS));
+    const { table, set } = createTemplate(poolInput({}, types), 0, space, []);
+    return whyNotOffered(table, { cpu: 1_000 }, { set, requirements: Requirements.NONE });
+  };
+  expect(why("d", "b", "a", "c", "b")).toBe("a; b; c");
+  expect(why("b", "a")).toBe("a; b");
+  expect(why()).toBeUndefined();
 });

@@ -291,6 +291,38 @@ describe("WhatIf.follow", () => {
     expect(existing.map(({ nodeName }) => nodeName)).toEqual(["c"]);
   });
 
+  it("applies the volume limit that a running node of the type reports since then", () => {
+    const claimSpec = { spec: { storageClassName: "gp3" } };
+    const volumes = ["x", "y"].map((name) => ({
+      name,
+      ephemeral: { volumeClaimTemplate: claimSpec },
+    }));
+    const moving = pod({ name: "moving", nodeName: "a", spec: { volumes } });
+    const gp3 = {
+      metadata: { name: "gp3" },
+      provisioner: "ebs.csi.aws.com",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+    };
+    const reporting = (count: number) => ({
+      metadata: { name: "b" },
+      spec: { drivers: [{ name: "ebs.csi.aws.com", nodeID: "b", allocatable: { count } }] },
+    });
+    const input = schedulingInput({
+      nodes: [at("a", {}, [moving]), at("b", { "node.kubernetes.io/instance-type": "m-4x" })],
+      pools: [poolInput({}, [instanceType({ cpu: 4 })])],
+    });
+    const given = (count: number) => ({
+      ...input,
+      volumes: { claims: [], volumes: [], classes: [gp3], csiNodes: [reporting(count)] },
+    });
+    const whatIf = atOnce(WhatIf.of(given(2)));
+    const launches = () =>
+      atOnce(whatIf.without(["a"], [moving], { closed: new Set(["b"]) })).newClaims.length;
+    expect(launches()).toBe(1);
+    expect(atOnce(whatIf.follow(given(1)))).toBe(true);
+    expect(launches()).toBe(0);
+  });
+
   it("still applied closed nodes after another node is added or deleted", () => {
     const moving = pod({ name: "moving", nodeName: "b", cpu: "1" });
     const nodes = [at("a", {}), at("b", {}, [moving]), at("c", {}), at("d", {})];
