@@ -114,11 +114,10 @@ function* inTurnsByPool(
   yield* eachInSteps(yield* sortInSteps(candidates, bySavings), (candidate) => {
     within(byPool, candidate.pool.id, () => []).push(candidate);
   });
-  const lastMs = new Map<string, number>();
-  for (const id of byPool.keys()) lastMs.set(id, turns.lastMs(groupOf(id) ?? new Set()));
-  const pools = [...byPool.keys()]
-    .sort((a, b) => (lastMs.get(a) ?? 0) - (lastMs.get(b) ?? 0) || (a < b ? -1 : 1))
-    .map((id) => byPool.get(id) as Candidate[]);
+  const pools = [...byPool]
+    .map(([id, own]) => ({ id, own, lastMs: turns.lastMs(groupOf(id) ?? new Set()) }))
+    .sort((a, b) => a.lastMs - b.lastMs || (a.id < b.id ? -1 : 1))
+    .map(({ own }) => own);
   const longest = pools.reduce((most, own) => (own.length > most.length ? own : most), []);
   const order: Candidate[] = [];
   yield* eachInSteps(longest, (_, rank) => {
