@@ -78,18 +78,19 @@ export function shares(
   { pods, allocatable }: Pick<NodeView, "pods" | "allocatable">,
   price: number,
 ): readonly WorkloadCost[] {
-  const weights = pods.map((pod) => requestedShare(podRequests(pod), allocatable));
-  const sum = weights.reduce((all, one) => all + one, 0);
+  const weighted = pods.map((pod) => {
+    return { pod, weight: requestedShare(podRequests(pod), allocatable) };
+  });
+  const sum = weighted.reduce((all, { weight }) => all + weight, 0);
   if (sum <= 0) return [{ ...NOBODY, microUsdPerHour: price, idleMicroUsdPerHour: price }];
   const parts = new Map<string, WorkloadCost>();
-  pods.forEach((pod, index) => {
-    const weight = weights[index] ?? 0;
+  for (const { pod, weight } of weighted) {
     const cost = Math.floor((price * weight) / sum);
     // Pods may request more than the node has, for example after a resize. Then there is no idle cost.
     const own = sum >= 1 ? cost : Math.min(cost, Math.round(price * weight));
     const idle = { microUsdPerHour: cost, idleMicroUsdPerHour: cost - own };
     add(parts, { ...workloadOf(pod), pods: 1, ...idle });
-  });
+  }
   const all = [...parts.values()].sort((a, b) => b.microUsdPerHour - a.microUsdPerHour);
   const rest = price - all.reduce((total, one) => total + one.microUsdPerHour, 0);
   return all.map((one, index) =>
