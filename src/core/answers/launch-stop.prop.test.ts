@@ -101,3 +101,11 @@ function kindOf(stop: string): string {
     ? "types"
     : "other";
 }
+
+it("a pool that can launch nothing because of limits names only the limits that are short", () => {
+  const limits = { cpu: 8_000, memory: 2 ** 30 };
+  const own = poolInput({ limits }, [instanceType({ cpu: 4 })]);
+  expect(atOnce(launchStop(own, schedulingInput({ pools: [own] })))).toBe(
+    "spec.limits.memory has 1Gi left, its smallest instance type has 16Gi",
+  );
+});

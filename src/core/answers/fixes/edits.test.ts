@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PodSpec, TopologySpreadConstraint } from "../../../apis/core/pod.ts";
 import { pod, pool, poolInput, schedulingInput } from "../../../testing/builders.ts";
+import { wishesOf } from "../../provisioning/batch/preferences.ts";
 import {
   applyEdits,
   type Edit,
@@ -42,6 +43,18 @@ describe("a pod edit", () => {
       edited({ affinity }, { on, change: "dropRule", rule, topologyKey: "zone" }).affinity;
     expect(drop("affinity")).toEqual({ ...affinity, podAffinity: left });
     expect(drop("antiAffinity")).toEqual({ ...affinity, podAntiAffinity: left });
+  });
+
+  it("changes no pod of the workload that lacks the rule", () => {
+    // During a rollout, the old pods of a StatefulSet may lack it.
+    const preferred = [{ weight: 1, podAffinityTerm: { topologyKey: "zone" } }];
+    const affinity = {
+      podAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred },
+    };
+    const edit = { on, change: "dropRule", rule: "affinity", topologyKey: "zone" } as const;
+    expect(wishesOf(edited({ affinity }, edit), "Respect", [])).toEqual(
+      wishesOf(pod({ spec: { affinity } }).spec, "Respect", []),
+    );
   });
 
   it("drops a key from the node selector and every node affinity term", () => {

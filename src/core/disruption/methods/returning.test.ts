@@ -117,6 +117,20 @@ describe("active return", () => {
     expect(found.map(({ candidates: [one] }) => one?.node.name)).toEqual(["z"]);
   });
 
+  it("is tried in every round if few nodes can return", () => {
+    const offered = types(50_000);
+    const node = candidate("a", {
+      types: offered,
+      pods: ["3"],
+      pool: { requirements: both, returns },
+    });
+    const found = [0, 1, 2].map((minute) => {
+      const round = roundOf([node], { types: offered, nowMs: NOW + minute * 60_000 });
+      return atOnce(returning.propose(round)).commands.length;
+    });
+    expect(found).toEqual([1, 1, 1]);
+  });
+
   it("leaves a node alone in its first hour", () => {
     const node = candidate("a", { pods: ["3"], pool: { requirements: both, returns } });
     const createdMs = Date.parse(node.claim.metadata.creationTimestamp ?? "");
