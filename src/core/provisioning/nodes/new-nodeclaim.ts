@@ -204,7 +204,6 @@ export class NewNodeClaim implements NodePlace {
     const fitting = this.template.table.fitting(this.types, set, this.requests, podClass.requests);
     if (fitting === undefined) return NEVER;
     const within = this.#limitCharge.within(fitting);
-    if (isEmptyBits(within)) return NEVER;
     let types = withFreePorts(this.template, podClass.ports, within);
     if (isEmptyBits(types)) return NEVER;
     if (podClass.hasVolumes) {
