@@ -125,6 +125,17 @@ describe("a pod with a planned node", () => {
     expect(asked({ pods: [choosy], sticky: { choosy: "b" } }).placed).toEqual(["b: choosy"]);
   });
 
+  it("goes there if the node satisfies any of its required node affinity terms", () => {
+    const inZone = (zone: string) => ({
+      matchExpressions: [{ key: ZONE, operator: "In" as const, values: [zone] }],
+    });
+    const required = { nodeSelectorTerms: ["zone-a", "zone-b"].map(inZone) };
+    const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: required };
+    const pods = [pod({ name: "p", spec: { affinity: { nodeAffinity } } })];
+    const nodes = [at("a"), at("b", "zone-b")];
+    expect(asked({ pods, nodes, sticky: { p: "b" } })).toEqual({ placed: ["b: p"], unstuck: [] });
+  });
+
   it("goes to its NodeClaim even before that is launched", () => {
     const claim = nodeClaim({ name: "young", status: {} });
     const unlaunched = { ...nodeView({ claim }), name: "young", allocatable: {}, capacity: {} };
