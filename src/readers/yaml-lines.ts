@@ -15,9 +15,9 @@ interface Open {
 type FieldLines = ReadonlyMap<string, number>;
 
 /**
- * The lines of the fields of each document that is a list or map. If a field occurs twice, the last line counts. A field
- * behind an alias has no line. Empty if the YAML parser does not read the text. The text must have been read before, so
- * that its limits are checked. Takes time proportional to the length of the text.
+ * The lines of the fields of each document that is a list or map. If a field occurs twice, the last line counts. A
+ * field behind an alias has no line. Empty if the YAML parser does not read the text. The text must have been read
+ * before, so that its limits are checked. Takes time proportional to the length of the text.
  */
 export function fieldLines(text: string): readonly FieldLines[] {
   const documents: Map<string, number>[] = [];
@@ -60,7 +60,7 @@ function stepInto(parent: Open, event: Event, text: string): string {
 
 /** Whether the last counted child of this map is a key. */
 function isKey(parent: Open | undefined): boolean {
-  return parent !== undefined && parent.isMap && parent.children % 2 === 1;
+  return parent?.isMap === true && parent.children % 2 === 1;
 }
 
 function eventsOf(text: string): readonly Event[] {
