@@ -134,6 +134,18 @@ describe("pods that are spread over zones", () => {
     );
   });
 
+  it("are packed for a NodePool that can launch their nodes, if one of higher weight cannot", () => {
+    const tiny = poolInput({ name: "tiny", weight: 10 }, [
+      instanceType({ cpu: 0.1, zones: ZONES }),
+    ]);
+    const taints = [{ key: "team", effect: "NoSchedule" as const }];
+    const closed = poolInput({ name: "closed", weight: 5, taints }, TYPES);
+    const pools = [tiny, closed, poolInput({}, TYPES)];
+    const packed = planBatch(schedulingInput({ pods: PODS, pools }), PLANNER);
+    expect(packed.unschedulable).toEqual([]);
+    expect(priceMicroUsd(packed)).toBe(plan(PODS).priceMicroUsd);
+  });
+
   it("are not divided by zone if their selector also counts pods without the spread", () => {
     const divided = (pods: readonly Pod[]) => {
       const input = schedulingInput({ pods, pools: [poolInput({}, TYPES)] });
