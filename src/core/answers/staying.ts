@@ -18,11 +18,18 @@ export interface Staying {
 /** The reason of a node without holds. */
 const NO_SAVING = "nothing protects it, but no disruption method found a command that saves enough";
 const NOT_OWNED = "it has no NodeClaim, so Karpenter never removes it";
+/** Maximum number of nodes that are asked. Each may take as long as planning the cluster without the node. */
+const MOST_ASKED = 200;
+const NOT_ASKED = `not looked at, only the first ${MOST_ASKED} nodes are; karpenter explain node NAME says why one stays`;
 
 /** The nodes by the first reason that `karpenter explain node` gives. The reason of the most nodes comes first. */
 export function* stayingNodes(picture: Picture): Steps<readonly Staying[]> {
   const groups = new Map<string, string[]>();
-  for (const node of picture.nodes) {
+  for (const [at, node] of picture.nodes.entries()) {
+    if (at >= MOST_ASKED) {
+      within(groups, NOT_ASKED, () => []).push(node.name);
+      continue;
+    }
     // The first hold by price plans the cluster without the node.
     yield;
     const owned = ownedNode(picture, node);
