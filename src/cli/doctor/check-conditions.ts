@@ -22,6 +22,7 @@ export const CLASSES_AREA = "node classes";
  */
 const WRONG_IF_TRUE: ReadonlyMap<string, "reported" | "left out"> = new Map([
   ["RepairStopped", "reported"],
+  ["QuotaNear", "reported"],
   [BRAKE_CONDITION, "left out"],
   [SET_BACK_CONDITION, "left out"],
   ["Drifted", "left out"],
