@@ -1,6 +1,6 @@
 /** Answers of `explain` as text: the essence in the first line, then one fact on each line. */
 
-import { counted, grouped } from "../../base/counted.ts";
+import { counted, firstNames, grouped } from "../../base/counted.ts";
 import type { Printed } from "../../base/printable.ts";
 import type { BrakeAnswer } from "../../core/answers/brake-answer.ts";
 import type { Allowed, BudgetAnswer } from "../../core/answers/budget-answer.ts";
@@ -332,8 +332,7 @@ function planLines(plan: WaitingPodAnswer["plan"]): readonly string[] {
 }
 
 function named(names: readonly string[]): string {
-  const shown = names.slice(0, NAMED).join(", ");
-  return names.length > NAMED ? `${shown} and ${names.length - NAMED} more` : shown || "none";
+  return firstNames(names, NAMED) || "none";
 }
 
 function orOthers(types: number): string {

@@ -1,6 +1,6 @@
 /** The answer of `simulate` as text: one line for each step, with the price after it. */
 
-import { counted } from "../../base/counted.ts";
+import { counted, firstNames } from "../../base/counted.ts";
 import type { Printed } from "../../base/printable.ts";
 import { within } from "../../base/within.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
@@ -128,6 +128,5 @@ function nextLine({ says, method }: CommandAnswer): string {
 }
 
 function named(names: readonly string[]): string {
-  const shown = names.slice(0, NAMED).join(", ");
-  return names.length > NAMED ? `${shown} and ${names.length - NAMED} more` : shown;
+  return firstNames(names, NAMED);
 }

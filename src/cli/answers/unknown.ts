@@ -1,4 +1,5 @@
 /** The error sentence for an unknown name. It lists names that were probably meant, or the first few names. */
+import { firstNames } from "../../base/counted.ts";
 import { meantName } from "../../base/slips.ts";
 
 const NAMED = 5;
@@ -10,14 +11,8 @@ export function unknown(kind: string, name: string, known: Iterable<string>): st
   const names = [...new Set(known)].sort();
   const begun = name === "" ? [] : names.filter((one) => one.startsWith(name));
   if (begun.length > 0)
-    return `there is no ${kind} ${name}; names that begin so: ${some(begun, CANDIDATES)}`;
+    return `there is no ${kind} ${name}; names that begin so: ${firstNames(begun, CANDIDATES)}`;
   const meant = meantName(name, names);
   if (meant !== undefined) return `there is no ${kind} ${name}; did you mean ${meant}?`;
-  return `there is no ${kind} ${name}; known: ${some(names, NAMED)}`;
-}
-
-function some(names: readonly string[], most: number): string {
-  if (names.length === 0) return "none";
-  const shown = names.slice(0, most).join(", ");
-  return names.length > most ? `${shown} and ${names.length - most} more` : shown;
+  return `there is no ${kind} ${name}; known: ${firstNames(names, NAMED) || "none"}`;
 }

@@ -14,7 +14,7 @@ import {
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODEPOOL_HASH_VERSION } from "../../apis/karpenter/nodepool-hash.ts";
 import type { KubeObject } from "../../apis/meta.ts";
-import { counted } from "../../base/counted.ts";
+import { counted, firstNames } from "../../base/counted.ts";
 import { isObject } from "../../base/json.ts";
 import { poolDrift } from "../../core/nodeclaim/drifted.ts";
 import { type CheckedItem, installDefinitions } from "../checks/checks.ts";
@@ -293,7 +293,5 @@ function isDeleted({ metadata }: KubeObject): boolean {
 
 /** The first names, and how many others there are. */
 export function some(names: readonly string[]): string {
-  const more = names.length - MOST_NAMES;
-  const shown = [...names].sort().slice(0, MOST_NAMES).join(", ");
-  return more > 0 ? `${shown} and ${more} more` : shown;
+  return firstNames([...names].sort(), MOST_NAMES);
 }

@@ -13,7 +13,7 @@ import {
   withRuntimeClass,
 } from "../../apis/node/runtime-class.ts";
 import type { PriorityClass } from "../../apis/policy/kinds.ts";
-import { counted, grouped } from "../../base/counted.ts";
+import { counted, firstNames, grouped } from "../../base/counted.ts";
 import { meantName } from "../../base/slips.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { PodAdmission } from "../../core/state/pod-admission.ts";
@@ -106,9 +106,9 @@ const NAMED = 3;
 
 function runNotes(runs: readonly string[]): string[] {
   if (runs.length === 0) return [];
-  const more = runs.length > NAMED ? ` and ${runs.length - NAMED} more` : "";
-  const names = `${runs.slice(0, NAMED).join(", ")}${more}`;
-  return [`the next run counts as if it began now, also in the price of a month: CronJob ${names}`];
+  return [
+    `the next run counts as if it began now, also in the price of a month: CronJob ${firstNames(runs, NAMED)}`,
+  ];
 }
 
 /** How many of the wanted pods the quotas of their namespace let in, and a note about the others. */

@@ -1,6 +1,6 @@
 /** A plan as text: what would be launched for which pods, what it costs, and which pods have no place. */
 
-import { counted, grouped } from "../../base/counted.ts";
+import { counted, firstNames, grouped } from "../../base/counted.ts";
 import type { Printed } from "../../base/printable.ts";
 import { within } from "../../base/within.ts";
 import { usd } from "../../core/answers/command-answer.ts";
@@ -234,8 +234,7 @@ function fellText({ nodePool, rejected }: Unplaced["nodePools"][number], why = "
 }
 
 function named(pods: readonly string[]): string {
-  const shown = pods.slice(0, NAMED).join(", ");
-  return pods.length > NAMED ? `${shown} and ${pods.length - NAMED} more` : shown;
+  return firstNames(pods, NAMED);
 }
 
 function count(pods: readonly string[]): string {

@@ -19,7 +19,7 @@ import { nodePoolProblems } from "../../apis/karpenter/nodepool-validation.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
-import { counted } from "../../base/counted.ts";
+import { counted, firstNames } from "../../base/counted.ts";
 import { meantName } from "../../base/slips.ts";
 import { atOnce } from "../../base/steps.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
@@ -168,6 +168,8 @@ function volumesOf(
   return { claims, volumes, classes, csiNodes };
 }
 
+/** How many objects a note names. */
+const NAMED = 5;
 const RECOMMENDATIONS_OFF =
   "VerticalPodAutoscalers have no effect: the controller does not read them (its setting read-vpa-recommendations is off)";
 
@@ -201,11 +203,13 @@ function pendingPods(cluster: PlannedState, notes: string[]): Pod[] {
     .filter((pod) => !isTerminating(pod) && !isOwnedByDaemonSet(pod));
   const gated = pods.filter((pod) => (pod.spec.schedulingGates ?? []).length > 0);
   if (gated.length > 0) {
-    notes.push(`left out, as scheduling gates hold them: ${some(gated.map(keyOf))}`);
+    notes.push(`left out, as scheduling gates hold them: ${firstNames(gated.map(keyOf), NAMED)}`);
   }
   const nominated = pods.filter((pod) => isPreempting(pod) && !gated.includes(pod));
   if (nominated.length > 0) {
-    notes.push(`left out, as the scheduler has nominated a node: ${some(nominated.map(keyOf))}`);
+    notes.push(
+      `left out, as the scheduler has nominated a node: ${firstNames(nominated.map(keyOf), NAMED)}`,
+    );
   }
   return pods.filter((pod) => !gated.includes(pod) && !nominated.includes(pod));
 }
@@ -451,7 +455,7 @@ function unusedNotes(
   return [
     ...(scoped.length === 0
       ? []
-      : [`ResourceQuotas with scopes are not looked at: ${some(scoped.map(keyOf))}`]),
+      : [`ResourceQuotas with scopes are not looked at: ${firstNames(scoped.map(keyOf), NAMED)}`]),
     ...(kinds.length === 0 ? [] : [`kinds that a plan does not look at: ${kinds.join(", ")}`]),
     ...(verticalAutoscalers.length < found.verticalAutoscalers.length ? [RECOMMENDATIONS_OFF] : []),
   ];
@@ -470,10 +474,5 @@ function strayNotes({ nodes }: Manifests, pods: readonly Pod[]): string[] {
   const stray = bound.filter(({ spec }) => !known.has(spec.nodeName as string));
   return stray.length === 0
     ? []
-    : [`left out, as their nodes are not in the input: ${some(stray.map(keyOf))}`];
-}
-
-function some(names: readonly string[]): string {
-  const shown = names.slice(0, 5).join(", ");
-  return names.length > 5 ? `${shown} and ${names.length - 5} more` : shown;
+    : [`left out, as their nodes are not in the input: ${firstNames(stray.map(keyOf), NAMED)}`];
 }

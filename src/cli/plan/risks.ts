@@ -10,6 +10,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
+import { firstNames } from "../../base/counted.ts";
 import { compareText } from "../../base/text-order.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
@@ -109,8 +110,7 @@ function windowsRisk({ newClaims }: SchedulingResult): Risk[] {
   }
   if (found.size === 0) return [];
   const workloads = [...found].sort(compareText);
-  const more = workloads.length > NAMED ? ` and ${workloads.length - NAMED} more` : "";
-  const names = `${workloads.slice(0, NAMED).join(", ")}${more}`;
+  const names = firstNames(workloads, NAMED);
   const remedy = `set ${OS_LABEL_KEY} in their nodeSelector, or taint the NodePool`;
   const text = `planned on Windows nodes, though they select no operating system: ${names}; ${remedy}`;
   return [{ code: "windows", workloads, text }];
@@ -135,13 +135,12 @@ function risk(
   words: (names: string) => readonly [string, string],
 ): Risk[] {
   if (found.length === 0) return [];
-  const shown = found.slice(0, NAMED).map(([name, spread]) => {
+  const names = found.map(([name, spread]) => {
     const { replicas } = spread;
     if (code === "mostOnOneSpotNode") return `${name} (${mostOnOne(spread)} of ${replicas})`;
     return replicas === 1 ? name : `${name} (${replicas})`;
   });
-  const more = found.length > NAMED ? ` and ${found.length - NAMED} more` : "";
-  const [what, remedy] = words(`${shown.join(", ")}${more}`);
+  const [what, remedy] = words(firstNames(names, NAMED));
   return [{ code, workloads: found.map(([name]) => name), text: `${what}; ${remedy}` }];
 }
 

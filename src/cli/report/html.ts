@@ -2,7 +2,7 @@
  * A report as one HTML page: the map, the tables, the reasons. It has no script and loads nothing, so that it can be
  * attached to an incident and opened from a file.
  */
-import { counted } from "../../base/counted.ts";
+import { counted, firstNames } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { percent, perMonth } from "../program/figures.ts";
 import { xmlText } from "./escape.ts";
@@ -42,11 +42,9 @@ const STYLE = [
 ].join("");
 
 function unplacedSection({ reasons, pods, nearest, fix }: ReportUnplaced): string {
-  const shown = pods.slice(0, NAMED).map(xmlText).join(", ");
-  const more = pods.length > NAMED ? ` and ${pods.length - NAMED} more` : "";
   return [
     `<section class="unplaced"><h2>${counted(pods.length, "pod")} without a place</h2>`,
-    `<p>${shown}${more}</p>`,
+    `<p>${firstNames(pods.map(xmlText), NAMED)}</p>`,
     ...reasons.map((reason) => `<p>${xmlText(reason)}</p>`),
     nearest === undefined ? "" : `<p>Nearest: ${xmlText(nearest)}</p>`,
     fix === undefined ? "" : `<p><strong>Smallest fix:</strong> ${xmlText(fix)}</p>`,
@@ -60,8 +58,7 @@ function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool, o
   const areNamed = nodes.some((node) => node.name !== undefined);
   const rows = nodes.map((node) => {
     const { instanceType, capacityType, zone, cpu, memory, pods } = node;
-    const shown = pods.slice(0, NAMED).map(({ name: pod }) => pod);
-    const more = pods.length > NAMED ? ` and ${pods.length - NAMED} more` : "";
+    const podNames = pods.map(({ name: pod }) => pod);
     const cells = [
       instanceType,
       capacityType,
@@ -70,7 +67,7 @@ function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool, o
       percent(cpu),
       percent(memory),
       String(pods.length),
-      `${shown.join(", ")}${more}`,
+      firstNames(podNames, NAMED),
     ];
     return row("td", cells, areNamed ? (node.name ?? "") : undefined);
   });

@@ -1,5 +1,5 @@
 /** A report as Markdown, for a comment on a pull request. */
-import { counted } from "../../base/counted.ts";
+import { counted, firstNames } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { percent, perMonth } from "../program/figures.ts";
 import { markdownText } from "./escape.ts";
@@ -98,8 +98,7 @@ function range(shares: readonly number[]): string {
 }
 
 function named(pods: readonly string[]): string {
-  const shown = pods.slice(0, NAMED).map(markdownText).join(", ");
-  return pods.length > NAMED ? `${shown} and ${pods.length - NAMED} more` : shown;
+  return firstNames(pods.map(markdownText), NAMED);
 }
 
 function list({ title, lines }: ReportSection): readonly string[] {

@@ -3,9 +3,11 @@
  * stops deletions that no user requested when there are too many. It is released when a person adds an annotation. The
  * condition also keeps the brake on over a restart. karpenter-ts only.
  */
+
 import { condition } from "../../apis/karpenter/conditions.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { firstNames } from "../../base/counted.ts";
 import { HOLD_MS } from "../../core/safety/brake.ts";
 import {
   brakeConditionMessage,
@@ -119,8 +121,7 @@ async function show(world: World, stored: StoredPool, sinceMs: number): Promise<
 
 function heldText(held: readonly string[]): string {
   if (held.length === 0) return "";
-  const more = held.length > NAMED ? ` and ${held.length - NAMED} more` : "";
-  return ` Waiting: ${held.slice(0, NAMED).join(", ")}${more}.`;
+  return ` Waiting: ${firstNames(held, NAMED)}.`;
 }
 
 /** Events that say that the brake stopped deletions. `since`: when, so that the event of a later stop is a new one. */

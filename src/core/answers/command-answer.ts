@@ -1,6 +1,8 @@
 /** A disruption command as an answer: the nodes that it removes, the nodes that it launches, and what it saves. */
+
 import { INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { firstNames } from "../../base/counted.ts";
 import { isBufferPod } from "../buffers/pods.ts";
 import type { Candidate } from "../disruption/candidates.ts";
 import {
@@ -85,8 +87,7 @@ export function commandAnswer(command: Command, method: string): CommandAnswer {
 }
 
 function some(names: readonly string[]): string {
-  const shown = names.slice(0, MOST_NAMED).join(", ");
-  return names.length > MOST_NAMED ? `${shown} and ${names.length - MOST_NAMED} more` : shown;
+  return firstNames(names, MOST_NAMED);
 }
 
 function nodeFacts(candidate: Candidate): NodeInCommand {

@@ -4,7 +4,7 @@
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { formatResource } from "../../apis/resources.ts";
-import { counted } from "../../base/counted.ts";
+import { counted, firstNames } from "../../base/counted.ts";
 import type { Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
@@ -108,9 +108,8 @@ function requirementsText(
   if (blamed.length !== 1) return `no instance type has all of ${texts.join(", ")}`;
   const { key } = blamed[0] as Requirement;
   const values = [...new Set(table.types.flatMap(({ labels }) => labels[key] ?? []))];
-  const shown = values.toSorted(compareText).slice(0, NAMED_VALUES).join(", ");
-  const more = values.length > NAMED_VALUES ? ` and ${values.length - NAMED_VALUES} more` : "";
-  const there = values.length === 0 ? "" : ` (there are ${shown}${more})`;
+  const shown = firstNames(values.toSorted(compareText), NAMED_VALUES);
+  const there = shown === "" ? "" : ` (there are ${shown})`;
   return `no instance type has ${texts[0]}${there}`;
 }
 
