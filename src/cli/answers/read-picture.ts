@@ -42,8 +42,8 @@ import { type PlannedState, type PlanningInput, planningInput } from "../plan/pl
 import { cloudOf, liveObjects, type ReadLive } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { NO_OBJECTS } from "../program/no-input.ts";
+import { lostNodesOf, nominationsOf, waitsOf } from "./event-facts.ts";
 import { keptRoomInSteps } from "./kept-room.ts";
-import { lostNodesOf, nominationsOf, waitsOf } from "./nominations.ts";
 import { repairRules } from "./repair-rules.ts";
 
 /** The flags that say what to read. All commands that read a cluster share them. */

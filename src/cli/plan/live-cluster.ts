@@ -45,7 +45,7 @@ import { createPodProjection } from "../../controllers/pod-projection.ts";
 import type { KeepOptions, KubeClient, KubeList } from "../../kube/client/client.ts";
 import { ConnectionError, isForbidden, isNotServed, KubeError } from "../../kube/errors.ts";
 import { createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
-import { EVENT_REASONS } from "../answers/nominations.ts";
+import { EVENT_REASONS } from "../answers/event-facts.ts";
 import { installDefinitions } from "../checks/checks.ts";
 import { accessProblem } from "../program/access-problem.ts";
 import { CliError } from "../program/cli-error.ts";
