@@ -99,3 +99,12 @@ export function createdAtMs(object: KubeObject): number {
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
 }
+
+/** The resourceVersion of an object or a list as a number, by which two of one kind can be compared. 0: it has none. */
+export function versionOf({
+  resourceVersion,
+}: {
+  readonly resourceVersion?: string | undefined;
+}): number {
+  return Number(resourceVersion) || 0;
+}

@@ -6,7 +6,7 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import { isActive, isTerminating, POD, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
-import { createdAtMs, type Kind, keyOf } from "../../apis/meta.ts";
+import { createdAtMs, type Kind, keyOf, versionOf } from "../../apis/meta.ts";
 import { eachInSteps, inTurns, TURN_MS } from "../../base/steps.ts";
 import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { nodes, pods, readPodPage } from "../mirrors.ts";
@@ -208,8 +208,4 @@ async function unlisted(
   });
   await inTurns(world.clock, ofPods, TURN_MS);
   return [...names].filter((name) => !listed.has(name)).sort();
-}
-
-function versionOf({ resourceVersion }: { readonly resourceVersion?: string }): number {
-  return Number(resourceVersion) || 0;
 }

@@ -20,7 +20,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { createdAtMs, type Kind, type KubeObject } from "../../apis/meta.ts";
+import { createdAtMs, type Kind, type KubeObject, versionOf } from "../../apis/meta.ts";
 import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -324,10 +324,6 @@ async function unseenPods(
 
 function isOver(world: World, deadlineMs: number | undefined): boolean {
   return deadlineMs !== undefined && earlierNow(world) >= deadlineMs;
-}
-
-function versionOf({ resourceVersion }: { readonly resourceVersion?: string }): number {
-  return Number(resourceVersion) || 0;
 }
 
 function detached(world: World, { node, deadlineMs, marks }: Leaving): Outcome | undefined {

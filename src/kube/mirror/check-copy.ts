@@ -3,7 +3,7 @@
  * would reveal it. Then, for example, another node would be launched for a pod that the mirror lacks. karpenter-ts
  * only: client-go does not list again while its watch works.
  */
-import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
+import { type Kind, type KubeObject, keyOf, versionOf } from "../../apis/meta.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
@@ -294,8 +294,4 @@ export async function storeVersion<T extends KubeObject>(
   const fieldSelector = selection.fieldSelector ?? NO_OBJECT;
   const list = await client.list(kind, { ...selection, fieldSelector });
   return versionOf(list) || undefined;
-}
-
-function versionOf({ resourceVersion }: { readonly resourceVersion?: string }): number {
-  return Number(resourceVersion) || 0;
 }

@@ -3,8 +3,7 @@
  * are called for each object that was added, updated or removed. The newer resourceVersion wins. An object that the
  * watch removed is not restored by a late answer.
  */
-import type { Kind, KubeObject } from "../../apis/meta.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { type Kind, type KubeObject, keyOf, versionOf } from "../../apis/meta.ts";
 import { deepFreeze } from "../../base/json.ts";
 import { atOnce, eachInSteps, filterInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import type { KubeList, WatchEvent } from "../client/client.ts";
@@ -127,7 +126,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
    */
   *replaceInSteps({ items, resourceVersion, kept }: KubeList<T>, isRestored = false): Steps<void> {
     yield* this.#removeOthers({ items, resourceVersion });
-    if (isRestored) this.#newestSeen = Number(resourceVersion) || 0;
+    if (isRestored) this.#newestSeen = versionOf({ resourceVersion });
     yield* eachInSteps(items, OBJECTS_PER_STEP, (item) => {
       if (isRestored) this.#takeBack(item);
       this.#put(item, kept);
@@ -141,7 +140,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
    * complete. So does one that is older than earlier data, because then the server's store was set back.
    */
   #coveredBy(resourceVersion: string): number {
-    const version = Number(resourceVersion) || 0;
+    const version = versionOf({ resourceVersion });
     return version === 0 || version < this.#newestSeen ? Number.POSITIVE_INFINITY : version;
   }
 
@@ -163,7 +162,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     const key = keyOf(deleted);
     const known = this.#objects.get(key);
     const isSame = known?.metadata.uid === deleted.metadata.uid;
-    if (known !== undefined && (isSame || versionOf(known) < versionOf(deleted))) this.#remove(key);
+    if (known !== undefined && (isSame || versionOf(known.metadata) < versionOf(deleted.metadata)))
+      this.#remove(key);
   }
 
   /** Reduces an object to the fields that are kept. */
@@ -174,7 +174,9 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   lacks(object: T, upTo: number): boolean {
     const known = this.#objects.get(keyOf(object));
     if (known === undefined) return true;
-    return versionOf(known) !== versionOf(object) && versionOf(known) <= upTo;
+    return (
+      versionOf(known.metadata) !== versionOf(object.metadata) && versionOf(known.metadata) <= upTo
+    );
   }
 
   *notIn(items: readonly T[], upTo: number): Steps<readonly T[]> {
@@ -188,7 +190,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     const others = yield* filterInSteps(
       known,
       KEYS_PER_STEP,
-      ([key, object]) => !listed.has(key) && versionOf(object) <= upTo,
+      ([key, object]) => !listed.has(key) && versionOf(object.metadata) <= upTo,
     );
     const sorted = yield* sortInSteps(others, ([a], [b]) => (a < b ? -1 : 1));
     return sorted.map(([, object]) => object);
@@ -217,14 +219,14 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   observe(object: T): void {
     if (!this.#synced || this.#partial) return;
     const known = this.#objects.has(keyOf(object));
-    if (!known && versionOf(object) <= this.#newestSeen) return;
+    if (!known && versionOf(object.metadata) <= this.#newestSeen) return;
     this.#put(object);
   }
 
   #put(incoming: T, projected?: boolean): void {
     const key = keyOf(incoming);
     const before = this.#objects.get(key);
-    if (before !== undefined && versionOf(incoming) <= versionOf(before)) return;
+    if (before !== undefined && versionOf(incoming.metadata) <= versionOf(before.metadata)) return;
     if (before !== undefined && before.metadata.uid !== incoming.metadata.uid) {
       // The object was deleted and created again in between. These are two objects, so there are two events.
       this.#remove(key);
@@ -247,7 +249,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   #takeBack(restored: T): void {
     const key = keyOf(restored);
     const known = this.#objects.get(key);
-    if (known !== undefined && versionOf(known) > versionOf(restored)) this.#remove(key);
+    if (known !== undefined && versionOf(known.metadata) > versionOf(restored.metadata))
+      this.#remove(key);
   }
 
   #tell(...change: Parameters<MirrorHandler<T>>): void {
@@ -272,7 +275,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   }
 
   #see(resourceVersion: string | undefined): void {
-    this.#newestSeen = Math.max(this.#newestSeen, Number(resourceVersion) || 0);
+    this.#newestSeen = Math.max(this.#newestSeen, versionOf({ resourceVersion }));
   }
 }
 
@@ -303,10 +306,6 @@ class Index<T extends KubeObject> {
       keys.add(key);
     }
   }
-}
-
-function versionOf(object: KubeObject): number {
-  return Number(object.metadata.resourceVersion) || 0;
 }
 
 /** The object without managedFields, which are a third of many objects. No decision reads them. */

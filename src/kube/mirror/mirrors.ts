@@ -28,8 +28,8 @@ export interface MirrorsDeps {
 export class LiveMirrors implements Mirrors, Freshness {
   readonly #deps: MirrorsDeps;
   readonly #informers = new Map<string, Informer<KubeObject>>();
-  readonly #loops: Reflection[] = [];
-  readonly #loopOf = new Map<string, Reflection>();
+  /** The watch of each mirror, by id. */
+  readonly #loops = new Map<string, Reflection>();
   #waiting: { readonly isSynced: () => boolean; readonly resolve: () => void }[] = [];
   /** State of each mirror, by id. Absent: `behind`. */
   readonly #views = new Map<string, ViewState>();
@@ -86,7 +86,7 @@ export class LiveMirrors implements Mirrors, Freshness {
       onEvent: (event) => informer.take(event),
       onState: (state) => {
         if (state === "current")
-          for (const other of this.#loops) if (other !== loop) other.retryNow();
+          for (const other of this.#loops.values()) if (other !== loop) other.retryNow();
         this.#views.set(id, state);
         if (options.vital !== true) return;
         this.#noteSetBack(id, kind, state);
@@ -94,8 +94,7 @@ export class LiveMirrors implements Mirrors, Freshness {
         else this.#behind.delete(id);
       },
     });
-    this.#loops.push(loop);
-    this.#loopOf.set(id, loop);
+    this.#loops.set(id, loop);
     return informer;
   }
 
@@ -122,7 +121,7 @@ export class LiveMirrors implements Mirrors, Freshness {
   }
 
   doubt(kind: Kind): void {
-    this.#loopOf.get(idOf(kind))?.doubt();
+    this.#loops.get(idOf(kind))?.doubt();
   }
 
   setBack(): readonly SetBack[] {
@@ -135,7 +134,8 @@ export class LiveMirrors implements Mirrors, Freshness {
   }
 
   close(): void {
-    for (const loop of this.#loops.splice(0)) loop.close();
+    for (const loop of this.#loops.values()) loop.close();
+    this.#loops.clear();
   }
 
   /**
@@ -149,7 +149,7 @@ export class LiveMirrors implements Mirrors, Freshness {
       return;
     }
     this.#served.set(id, group);
-    if (this.#unserved.delete(id)) for (const loop of this.#loops) loop.lookAgain();
+    if (this.#unserved.delete(id)) for (const loop of this.#loops.values()) loop.lookAgain();
   }
 
   /** A watch that breaks says nothing about versions, so the state `behind` changes nothing. */

@@ -4,7 +4,7 @@
  * copy is compared with the server (check-copy.ts). The loop runs until it is closed.
  */
 import { definitionName, isCustom } from "../../apis/core/custom-resource-definition.ts";
-import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
+import { apiVersionOf, type Kind, type KubeObject, versionOf } from "../../apis/meta.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { mustNotFail } from "../../base/must-not-fail.ts";
@@ -227,7 +227,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (this.#closed) return;
     this.#troubled = false;
     this.#absent = 0;
-    const version = Number(list.resourceVersion) || 0;
+    const version = versionOf(list);
     if (this.#listed) await this.#check?.mustBeWhole(list);
     else await this.#check?.mustMatchWatch(list, () => !this.#closed);
     if (this.#closed) return;
