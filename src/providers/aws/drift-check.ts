@@ -26,8 +26,19 @@ interface Provider {
   readonly parts: AwsParts;
 }
 
-/** The reason of a drift that EC2 proves. A difference that it does not prove is logged. */
-export async function selectionDrift(
+/**
+ * The reason of a drift that EC2 proves. A difference that it does not prove is logged, and an event on the claim says
+ * so.
+ */
+export function selectionDrift(
+  of: Provider,
+  claim: NodeClaim,
+  nodeClass: AwsClass,
+): Promise<string | undefined> {
+  return tellingFailure(of.deps, claim, compare(of, claim, nodeClass));
+}
+
+async function compare(
   of: Provider,
   claim: NodeClaim,
   nodeClass: AwsClass,
@@ -35,7 +46,7 @@ export async function selectionDrift(
   const { parts } = of;
   const id = instanceIdOf(claim.status?.providerID ?? "") ?? "";
   // A list that lacks what the class selected before causes a question by ID, too.
-  const first = await orTold(of.deps, claim, inputOf(of, claim, nodeClass));
+  const first = await inputOf(of, claim, nodeClass);
   const instance = await parts.batches.instance(id);
   const found = differences({ ...first, instance });
   const none: Evidence = { proofs: NO_PROOFS, again: undefined };
@@ -43,12 +54,8 @@ export async function selectionDrift(
   // Without the feature gate ReservedCapacity a class selects no reservation, whatever its terms say.
   const { reservedCapacity = true } = of.deps.settings;
   const selecting = reservedCapacity ? nodeClass : { ...nodeClass, reservationTerms: [] };
-  const evidence = await orTold(
-    of.deps,
-    claim,
-    gather(parts, selecting, { found, instanceId: id }),
-  );
-  const input = { ...(await orTold(of.deps, claim, inputOf(of, claim, nodeClass))), instance };
+  const evidence = await gather(parts, selecting, { found, instanceId: id });
+  const input = { ...(await inputOf(of, claim, nodeClass)), instance };
   const { reason, doubted } = provenDrift(input, evidence);
   for (const one of doubted) tell(of, nodeClass, one);
   if (reason === undefined && doubted.length > 0)
@@ -56,8 +63,8 @@ export async function selectionDrift(
   return reason;
 }
 
-/** EC2's answer. If EC2 fails, an event on the claim says so. */
-export async function orTold<T>(
+/** EC2's answer about the drift of a node. If EC2 fails, an event on the claim says so. */
+export async function tellingFailure<T>(
   { events }: Pick<AwsDeps, "events">,
   claim: NodeClaim,
   answer: Promise<T>,

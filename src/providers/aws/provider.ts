@@ -32,7 +32,7 @@ import type { Instance } from "./api/instances.ts";
 import { clusterUid } from "./cluster/cluster-uid.ts";
 import { awsControllers } from "./controllers.ts";
 import { hashAnnotations, staticDrift } from "./drift.ts";
-import { orTold, selectionDrift } from "./drift-check.ts";
+import { selectionDrift, tellingFailure } from "./drift-check.ts";
 import { describeError, isNotFound, ResolutionError } from "./errors.ts";
 import { listInstances } from "./instance/ec2-batches.ts";
 import { type LaunchInput, launch } from "./instance/launch.ts";
@@ -124,7 +124,11 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
     isTypeGone: (claim) => {
       const { labels = {} } = claim.metadata;
       const type = labels[INSTANCE_TYPE_LABEL_KEY] ?? "";
-      return orTold(deps, claim, parts.offered.isGone(type, labels[CAPACITY_TYPE_LABEL_KEY] ?? ""));
+      return tellingFailure(
+        deps,
+        claim,
+        parts.offered.isGone(type, labels[CAPACITY_TYPE_LABEL_KEY] ?? ""),
+      );
     },
     isDrifted: async (claim) => {
       const found = parts.classes.ofClaim(claim);
