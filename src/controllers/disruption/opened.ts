@@ -6,7 +6,7 @@ import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { withoutCondition } from "../../apis/karpenter/conditions.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import { CLAIM_ACTS } from "../../core/safety/acts.ts";
+import { claimAct } from "../../core/safety/acts.ts";
 import { changeClaim, isDeleting, storedClaim } from "../claims.ts";
 import { tellHeld } from "../ending/ended.ts";
 import { stillDrifts } from "../nodeclaim/drift.ts";
@@ -49,7 +49,7 @@ async function stillDriftsOrTold(world: World, candidate: Candidate): Promise<bo
   try {
     return await stillDrifts(world, claim, pool);
   } catch (error) {
-    const act = { ...CLAIM_ACTS.disrupted, name: "disrupted" };
+    const act = claimAct("disrupted");
     const message = `Its replacement is ready, but the cloud does not answer whether the node still drifts: ${errorText(error)}`;
     const doubt = { code: "driftUnanswered", message } as const;
     tellHeld(world, { name: claim.metadata.name, act, doubt }, objectsOf(candidate));

@@ -8,7 +8,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { StandingProblems } from "../../base/standing-problems.ts";
 import type { Command } from "../../core/disruption/command.ts";
-import { CLAIM_ACTS } from "../../core/safety/acts.ts";
+import { claimAct } from "../../core/safety/acts.ts";
 import { tellHeld } from "../ending/ended.ts";
 import { unknownPod } from "../ending/live-reads.ts";
 import type { World } from "../world.ts";
@@ -47,7 +47,7 @@ export async function isHeldByPods(
   const message = `The view of pods is not current: it does not count ${keyOf(strange)} on Node ${strange.spec.nodeName}.`;
   if (!problems.isNews(PROBLEM, message)) return true;
   const name = candidates.map(({ node }) => node.name).join(", ");
-  const act = { ...CLAIM_ACTS.disrupted, name: "disrupted" };
+  const act = claimAct("disrupted");
   tellHeld(
     world,
     { name, act, doubt: { code: "staleView", message } },

@@ -404,11 +404,11 @@ describe("existing nodes", () => {
       true,
       false,
     ]);
-    expect(access.lackOn(place, asking)).toMatch(
+    expect(access.lackTextOn(place, asking)).toMatch(
       /request \S+ wants 4 devices of class \S+: there is room for 2 among 2$/,
     );
     access.commitOn(place, withGpus("b", 2));
-    expect(access.lackOn(place, asking)).toMatch(/there is room for 0 among 2 \(2 in use\)$/);
+    expect(access.lackTextOn(place, asking)).toMatch(/there is room for 0 among 2 \(2 in use\)$/);
   });
 
   it("have the devices of their instance type until they are initialized or the driver publishes", () => {

@@ -255,6 +255,11 @@ export function instanceAct(name: InstanceAct): NamedAct {
   return { ...INSTANCE_ACTS[name], name };
 }
 
+/** The act of {@link CLAIM_ACTS} with this name. */
+export function claimAct(name: ClaimAct): NamedAct {
+  return { ...CLAIM_ACTS[name], name };
+}
+
 /**
  * Acts of the cloud providers. They are listed only for the generated page; the code of each provider checks its proof
  * itself.

@@ -98,7 +98,7 @@ export class DeviceAccess {
   }
 
   /** Why {@link lacksOn} is true, as text for users. */
-  lackOn(place: AskedPlace, pod: Pod): string | undefined {
+  lackTextOn(place: AskedPlace, pod: Pod): string | undefined {
     const needs = this.needsOf(pod);
     return needs && lackOnExisting(this.state, needs, this.#nodeOf(place));
   }

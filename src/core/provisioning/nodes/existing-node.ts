@@ -190,7 +190,7 @@ export class ExistingNode implements NodePlace {
       case "attachSlots":
         return { stage, drivers: this.#fullDrivers(pod, context.volumes) };
       case "devices":
-        return { stage, why: context.devices?.lackOn(this, pod) ?? "" };
+        return { stage, why: context.devices?.lackTextOn(this, pod) ?? "" };
       case "topology":
         return { stage, rule: attempt.brokenRule(this) as TopologyRule };
     }
