@@ -65,7 +65,7 @@ export function provisioner(
   const turns = new Turns();
   const ahead = new TypesAhead();
   const idle = new StandingProblems(log, world.clock);
-  const told = new StandingProblems(log, world.clock);
+  const problems = new StandingProblems(log, world.clock);
   return {
     name: "provisioner",
     watches: [],
@@ -81,7 +81,7 @@ export function provisioner(
     reconcile: () =>
       reconcile(
         world,
-        { batcher, ahead, times, progress, turns, idle, told, steering },
+        { batcher, ahead, times, progress, turns, idle, problems, steering },
         log,
       ).finally(() => progress.end()),
   };
@@ -97,13 +97,13 @@ interface Memory {
   /** Remembers which pools were reported as not ready. */
   readonly idle: StandingProblems;
   /** Remembers which pods without a place were logged. */
-  readonly told: StandingProblems;
+  readonly problems: StandingProblems;
   readonly steering: Pick<Steering, "hasPlace">;
 }
 
 async function reconcile(
   world: World,
-  { batcher, ahead, times, progress, turns, idle, told, steering }: Memory,
+  { batcher, ahead, times, progress, turns, idle, problems, steering }: Memory,
   log: Logger,
 ): Promise<Outcome> {
   if (batcher.waitMs === undefined) return AWAIT_CHANGE;
@@ -120,8 +120,8 @@ async function reconcile(
   if (pods.length + buffered.length === 0) return AWAIT_CHANGE;
   progress.begin(pods.length);
   const { usable: pools, unusable } = await poolsToUse(world, log, idle);
-  if (pools.length === 0) return withoutPools(world, log, told, { pending, unusable });
-  told.over(NO_POOLS);
+  if (pools.length === 0) return withoutPools(world, log, problems, { pending, unusable });
+  problems.over(NO_POOLS);
   const input = schedulingInput(world, [...pods, ...buffered], pools);
   const options = { ...input.options, reservedCapacity: "strict" as const };
   const result = await planned(world, { ...input, options }, steering);
@@ -130,7 +130,7 @@ async function reconcile(
   const asked = pools.map(({ pool }) => pool);
   if (pods.length > 0) {
     const real = withoutBufferPods(result);
-    report(world, log, told, { result: real, pods, startMs, batchedMs, pools: asked });
+    report({ world, log, problems }, { result: real, pods, startMs, batchedMs, pools: asked });
   }
   world.spans?.passed(passFacts(world.clock, { startMs, batchedMs }, { pods, result }));
   if (buffered.length > 0) await tellBuffers(world, log, result);
@@ -237,12 +237,12 @@ function tellOfPods(
 function withoutPools(
   world: World,
   log: Logger,
-  told: StandingProblems,
+  problems: StandingProblems,
   { pending, unusable }: { readonly pending: readonly Pod[]; readonly unusable: readonly string[] },
 ): Outcome {
   const { message, text } = noPools(allPools(world), world.cloud.nodeClassKinds, unusable);
   const isExplained = text !== message;
-  if (told.isNews(NO_POOLS, text)) log.info(message, isExplained ? { reason: text } : {});
+  if (problems.isNews(NO_POOLS, text)) log.info(message, isExplained ? { reason: text } : {});
   for (const pod of pending) world.events.publish(failedScheduling(pod, text));
   world.metrics.set(
     "scheduler_unschedulable_pods_count",

@@ -29,30 +29,33 @@ export interface FinishedPass {
   readonly batchedMs: number;
 }
 
+/** Where the result of a pass is reported. `problems`: remembers the logged messages, so that each is logged once. */
+interface ReportTo {
+  readonly world: World;
+  readonly log: Logger;
+  readonly problems: StandingProblems;
+}
+
 /**
  * Logs the result of a pass. Claims are logged when they are created. A pod without a place is planned again every ten
- * seconds. `told`: remembers the logged messages, so that each is logged once.
+ * seconds.
  */
-export function report(
-  world: World,
-  log: Logger,
-  told: StandingProblems,
-  pass: FinishedPass,
-): void {
+export function report(to: ReportTo, pass: FinishedPass): void {
+  const { world, log, problems } = to;
   const { result, pods, pools, startMs } = pass;
-  forgetPlaced(told, result);
+  forgetPlaced(problems, result);
   for (const { poolId, excluded, total } of result.excludedByLimits) {
     const pool = pools.find(({ id }) => id === poolId);
     if (pool === undefined || excluded === 0) continue;
-    if (!told.isNews(`limits ${poolId}`, `${excluded} ${total}`)) continue;
+    if (!problems.isNews(`limits ${poolId}`, `${excluded} ${total}`)) continue;
     log.debug(
       `${excluded} out of ${total} instance types were excluded because they would breach limits`,
       poolFields(pool),
     );
   }
   tellLimitCost(log, pass);
-  tellPoolsWithoutTypes(world, log, told, pass);
-  const { ignoredCount, deferredCount } = tellUnplaced({ world, log, told }, pass);
+  tellPoolsWithoutTypes(to, pass);
+  const { ignoredCount, deferredCount } = tellUnplaced(to, pass);
   const durationMs = world.clock.elapsedMs() - startMs;
   const labels = { controller: "provisioner" };
   world.metrics.observe("scheduler_scheduling_duration_seconds", labels, durationMs / 1_000);
@@ -67,7 +70,7 @@ export function report(
     return;
   }
   const found = pods.map(keyOf);
-  if (told.isNews("found", found.join()) || hasPlaced(result))
+  if (problems.isNews("found", found.join()) || hasPlaced(result))
     log.info("found provisionable pod(s)", {
       [word(pools, "Pods", "pods")]: some(found),
       duration: formatDuration(durationMs),
@@ -80,11 +83,7 @@ export function report(
  * capacity.
  */
 function tellUnplaced(
-  {
-    world,
-    log,
-    told,
-  }: { readonly world: World; readonly log: Logger; readonly told: StandingProblems },
+  { world, log, problems }: ReportTo,
   { result, pools }: FinishedPass,
 ): { readonly ignoredCount: number; readonly deferredCount: number } {
   let ignoredCount = 0;
@@ -96,19 +95,19 @@ function tellUnplaced(
     }
     if (ignored === true) {
       ignoredCount++;
-      if (told.isNews(podKey(pod), message))
+      if (problems.isNews(podKey(pod), message))
         log.debug("ignoring pod", { [word(pools, "Pod", "pod")]: keyOf(pod), error: message });
       // This message means that the pod is not for Karpenter, so it gets no event.
       if (message !== NOT_FOR_US) world.events.publish(failedScheduling(pod, message));
       continue;
     }
-    told.tell(podKey(pod), "could not schedule pod", {
+    problems.tell(podKey(pod), "could not schedule pod", {
       [word(pools, "Pod", "pod")]: keyOf(pod),
       error: message,
     });
     world.events.publish(failedScheduling(pod, message));
   }
-  if (deferredCount > 0 && told.isNews("deferred", String(deferredCount))) {
+  if (deferredCount > 0 && problems.isNews("deferred", String(deferredCount))) {
     log.debug(
       "deferring scheduling decision for provisionable pod(s) to future simulation due to limited reserved offering capacity",
       {
@@ -131,9 +130,9 @@ function podKey({ metadata }: Pod): string {
 }
 
 /** Drops pods that have a place or are gone. If they have no place later, they are logged again. */
-function forgetPlaced(told: StandingProblems, { unschedulable }: SchedulingResult): void {
+function forgetPlaced(problems: StandingProblems, { unschedulable }: SchedulingResult): void {
   const left = new Set(unschedulable.map(({ pod }) => podKey(pod)));
-  told.keep((key) => !key.startsWith(POD) || left.has(key));
+  problems.keep((key) => !key.startsWith(POD) || left.has(key));
 }
 
 function hasPlaced({ newClaims, existing }: SchedulingResult): boolean {
@@ -141,7 +140,7 @@ function hasPlaced({ newClaims, existing }: SchedulingResult): boolean {
 }
 
 /** Logs how much more the plan costs because of limits of NodePools. */
-function tellLimitCost(log: Logger, { result, pools }: Parameters<typeof report>[3]): void {
+function tellLimitCost(log: Logger, { result, pools }: FinishedPass): void {
   if (result.limitCost === undefined) return;
   const { poolIds, microUsdPerHour } = result.limitCost;
   const names = pools.filter(({ id }) => poolIds.includes(id)).map(({ name }) => name);
@@ -154,9 +153,7 @@ function tellLimitCost(log: Logger, { result, pools }: Parameters<typeof report>
  * Provisioners never had this event.
  */
 function tellPoolsWithoutTypes(
-  world: World,
-  log: Logger,
-  told: StandingProblems,
+  { world, log, problems }: ReportTo,
   { result, pools }: FinishedPass,
 ): void {
   const lacks = [
@@ -167,7 +164,7 @@ function tellPoolsWithoutTypes(
     const pool = pools.find(({ id }) => id === poolId);
     const stored = poolById(world, poolId);
     if (pool === undefined || stored === undefined || pool.generation === "alpha") continue;
-    if (told.isNews(`types ${poolId}`, lack))
+    if (problems.isNews(`types ${poolId}`, lack))
       log.info("skipping, nodepool requirements filtered out all instance types", poolFields(pool));
     const object = { ...stored.native, kind: stored.kind.kind };
     world.events.publish(noCompatibleInstanceTypes(object, lack));
