@@ -72,9 +72,10 @@ export function capacityBuffer(world: World, batcher: Batcher): Controller {
         ),
       ),
       source(POD, (pod, event, before) => {
-        const ended = isTerminal(pod) && before !== undefined && !isTerminal(before);
-        const left = event === "removed" ? !isTerminal(pod) : ended;
-        const changes = left ? leavesRoom(world, pod) : takesRoom(world, pod, before);
+        const was = event === "removed" ? pod : before;
+        const isGone = event === "removed" || isTerminal(pod);
+        const leaves = isGone && was !== undefined && !isTerminal(was);
+        const changes = leaves ? leavesRoom(world, pod) : !isGone && takesRoom(world, pod, before);
         return changes ? [ROOM_CHANGED] : [];
       }),
     ],

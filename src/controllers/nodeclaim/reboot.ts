@@ -275,7 +275,7 @@ async function end(
     return isDeleted ? over : withoutCondition(over, "DisruptionReason");
   });
   asked.delete(uidOf(claim));
-  // A node that boots and is Ready at once was not seen before. For one that was, the event is not repeated.
+  // The event of the boot may have been published when the node came back. Then it is not published again (dedupeMs).
   world.events.publish(isWell ? rebootObserved(claim) : rebootFailed(claim, message));
   log.info("reboot reached terminal outcome", { result });
   const seconds = (sinceMs: number) => Math.max(0, nowMs - sinceMs) / 1_000;

@@ -57,7 +57,7 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
   const cache = memory.launches;
   const uid = uidOf(claim);
   if (condition(claim, "Launched")?.status !== "Unknown") {
-    // Until its Node has registered, nothing else shows the instance of a claim whose status somebody clears.
+    // The launch is kept until then: if somebody clears the claim's status, no Node shows which instance is its own.
     if (isTrue(claim, "Registered")) cache.delete(uid);
     memory.begunHere.delete(uid);
     return done(claim);
