@@ -18,6 +18,8 @@ import { stateNode } from "../state/nodes.ts";
 import { statePod } from "../state/pods.ts";
 import { type CommandQueue, createCommandQueue } from "./command-queue.ts";
 import { disruption } from "./controller.ts";
+import { rollBack } from "./roll-back.ts";
+import type { RunningCommand } from "./running.ts";
 import { createSteering } from "./steering.ts";
 
 const nodeClassRef = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
@@ -218,6 +220,27 @@ describe("a disruption command that is rolled back", () => {
     await running(world);
     await world.clock.advance(15_000);
     expect([openNodes(world), deletedOf(world)]).toEqual([["a", "b"], ["r"]]);
+    await world.stop();
+  });
+
+  it("untaints its nodes although its moves cannot be removed from the claim that takes its pods", async () => {
+    const world = fakeWorld();
+    await lateCommand(world, PAIR);
+    bearsMoves(world, "r", "own");
+    await world.run(stateNode(world), stateNodeClaim(world));
+    await world.clock.settle();
+    expect(openNodes(world)).toEqual([]);
+    world.api.unpatchable.add("r");
+    const one = { claim: world.api.find(NODE_CLAIM, "a") as NodeClaim };
+    const node = { name: "a", node: world.api.find(NODE, "a"), ...one };
+    const command = {
+      record: { id: "own", nodes: ["a"] },
+      candidates: [{ ...one, node }],
+      replacements: [],
+      target: world.api.find(NODE_CLAIM, "r"),
+    } as unknown as RunningCommand;
+    await expect(rollBack(world, command)).rejects.toThrow("the server is away");
+    expect(openNodes(world)).toContain("a");
     await world.stop();
   });
 

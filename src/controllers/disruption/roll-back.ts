@@ -20,7 +20,7 @@ import {
 import { uncordoned } from "../../core/state/cordon.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
-import { collect, joined } from "../../kube/errors.ts";
+import { collect, joined, tryEach } from "../../kube/errors.ts";
 import { changeClaim, claimRequest, isDeleting, readClaim, storedClaim } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { reschedulablePodsNow } from "../ending/live-reads.ts";
@@ -39,13 +39,15 @@ export async function rollBack(
   const all = record.nodes.length || candidates.length;
   const allStay = candidates.length === all && candidates.every((one) => stays(world, one));
   const recorded = allStay && target && readClaim(world, claimRequest(target));
-  if (recorded) await changeClaim(world, recorded, (one) => withoutMove(one, record.id));
+  const forgetMove = async () =>
+    recorded && changeClaim(world, recorded, (one) => withoutMove(one, record.id));
   const left = {
     nodes: candidates.map(({ node, claim }) => ({ ...node, claim })),
     replacements: latest.filter((claim) => !isDeleting(claim)),
     allStay,
   };
-  await takeBack(world, rollBackOf(record.id, left));
+  const undo = () => takeBack(world, rollBackOf(record.id, left));
+  await tryEach([undo, forgetMove], (act) => act());
   world.cluster.unmarkForDeletion(...candidates.flatMap((one) => markedNames(world, one)));
   return allStay;
 }
